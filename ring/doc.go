@@ -1,0 +1,2 @@
+// Package ring is the only door to the kernel: network, disk and clock, driven through io_uring.
+package ring
