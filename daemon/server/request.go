@@ -1,9 +1,22 @@
 package server
 
 import (
+	"encoding/binary"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"kring/ring"
+)
+
+// stage is where a request is in its life.
+type stage uint8
+
+const (
+	free     stage = iota // in the pool
+	handling              // the handler's
+	answered              // waits for its turn, or is being sent
+	silent                // ended without an answer
+	fatal                 // ends the connection when its turn comes
 )
 
 // Request is one request and, later, its answer. It is pooled: see the package comment for who may touch it when.
@@ -27,33 +40,147 @@ type Request struct {
 	// Flexible says whether the request (and answer) use tagged fields.
 	Flexible bool
 
-	// server's own
+	next    *Request // in the connection's order, or in the pool
+	stage   stage
+	reason  Reason
+	charged int64 // bytes counted in Server.held
+	out     *ring.Buf
+	parts   []ring.Part
+	release func(*Request)
+	op      ring.Op
 }
 
 // Begin starts an answer: a slice that holds the size (not yet known) and the response header, with room for at least
 // n bytes more. The handler appends the body; if it outgrows the room, append moves it to the Go heap, which is correct but
-// slower.
-func (r *Request) Begin(n int) []byte { panic("server: not built") }
+// slower. It may be called again, which forgets what was begun before.
+func (r *Request) Begin(n int) []byte {
+	if r.out != nil {
+		r.out.Release()
+	}
+	r.out = r.Conn.s.loop.Alloc(n + responseHeaderMost)
+	b := append(r.out.B[:0], 0, 0, 0, 0)
+	b = binary.BigEndian.AppendUint32(b, uint32(r.Correlation))
+	if r.Flexible && r.Key != apiVersions { // its clients do not know yet what we speak
+		b = append(b, 0)
+	}
+	return b
+}
 
 // Parts lends the request's own slice, empty, for ReplyParts.
-func (r *Request) Parts() []ring.Part { panic("server: not built") }
+func (r *Request) Parts() []ring.Part { return r.parts[:0] }
 
 // Reply answers with b, which began as Begin's result.
-func (r *Request) Reply(b []byte) { panic("server: not built") }
+func (r *Request) Reply(b []byte) { r.ReplyParts(append(r.parts[:0], ring.Part{Bytes: b}), nil) }
 
 // ReplyParts answers with several parts; the first one's bytes began as Begin's result. release (may be nil) is called
 // once, on this loop, when the parts have left or will never leave: the place to unpin files and to return State to a pool.
-func (r *Request) ReplyParts(parts []ring.Part, release func(*Request)) { panic("server: not built") }
+func (r *Request) ReplyParts(parts []ring.Part, release func(*Request)) {
+	r.end(answered)
+	size := int64(-4)
+	for i := range parts {
+		if parts[i].File == nil {
+			size += int64(len(parts[i].Bytes))
+		} else {
+			size += parts[i].Len
+		}
+	}
+	binary.BigEndian.PutUint32(parts[0].Bytes, uint32(size))
+	r.parts, r.release = parts, release
+	r.Conn.ready(r)
+}
 
 // ReplyMessage encodes resp in the request's version and answers with it.
-func (r *Request) ReplyMessage(resp kmsg.Response) { panic("server: not built") }
+func (r *Request) ReplyMessage(resp kmsg.Response) {
+	resp.SetVersion(r.Version)
+	r.Reply(resp.AppendTo(r.Begin(messageRoom)))
+}
 
 // NoReply ends a request that gets no answer (Produce with acks 0).
-func (r *Request) NoReply() { panic("server: not built") }
+func (r *Request) NoReply() {
+	r.end(silent)
+	r.Conn.ready(r)
+}
 
 // Close ends the request without an answer and closes its connection after the answers before it have left. The reason is
 // counted.
-func (r *Request) Close(reason Reason) { panic("server: not built") }
+func (r *Request) Close(reason Reason) {
+	r.end(fatal)
+	r.reason = reason
+	r.Conn.ready(r)
+}
 
 // Release gives the memory of Body and ClientID back before the answer: for requests that wait long and need it no more.
-func (r *Request) Release() { panic("server: not built") }
+func (r *Request) Release() {
+	if r.Buf != nil {
+		r.Buf.Release()
+		r.Buf, r.Body, r.ClientID = nil, nil, nil
+		r.Conn.s.uncharge(r)
+	}
+}
+
+// Charge counts n bytes more against the loop's limit until the answer is given: what a decoded message takes.
+func (r *Request) Charge(n int64) {
+	r.charged += n
+	r.Conn.s.held += n
+}
+
+// end leaves the handler's hands.
+func (r *Request) end(to stage) {
+	if r.stage != handling {
+		panic("server: a request was answered twice")
+	}
+	r.stage = to
+	r.Gone = nil
+	r.Release()
+}
+
+// left is called when the answer has left or failed to.
+func (r *Request) left() {
+	c := r.Conn
+	c.active = c.s.loop.Now()
+	c.s.recycle(r)
+	c.count--
+	c.drain()
+}
+
+// take gives a clean request from the pool.
+func (s *Server) take(c *Conn) *Request {
+	r := s.pool
+	if r == nil {
+		r = &Request{}
+		r.op.Done = func(*ring.Op) { r.left() }
+	} else {
+		s.pool = r.next
+	}
+	r.next, r.Conn, r.stage = nil, c, handling
+	s.busy++
+	return r
+}
+
+// recycle ends what the request still holds and returns it to the pool.
+func (s *Server) recycle(r *Request) {
+	if release := r.release; release != nil {
+		r.release = nil
+		release(r)
+	}
+	if r.out != nil {
+		r.out.Release()
+		r.out = nil
+	}
+	clear(r.parts)
+	if cap(r.parts) > partsKept {
+		r.parts = nil
+	}
+	r.State, r.Conn, r.stage = nil, nil, free
+	s.busy--
+	r.next, s.pool = s.pool, r
+}
+
+// uncharge takes what r was counted for off the loop's account.
+func (s *Server) uncharge(r *Request) {
+	s.held -= r.charged
+	r.charged = 0
+	if len(s.waiting) > 0 && s.held <= s.o.QueuedBytes/4*3 {
+		s.resume()
+	}
+}

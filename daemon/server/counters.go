@@ -1,0 +1,43 @@
+package server
+
+// Reason says why a connection was closed; each is counted.
+type Reason uint8
+
+// The reasons.
+const (
+	_          Reason = iota
+	ByPeer            // in order, by the client
+	Broken            // by the network
+	Idle              // silent for longer than connections.max.idle.ms
+	Slow              // its half-received frame stood in the way while memory was short
+	BadSize           // a frame size below zero or above socket.request.max.bytes
+	BadHeader         // no request header
+	BadKey            // an API that is not served
+	BadVersion        // a version that is not served
+	BadBody           // a body that is no message of its API
+	Refused           // over max.connections or max.connections.per.ip
+	Stopping          // the broker stops
+	Failed            // the handler could not answer
+	reasons
+)
+
+var reasonNames = [reasons]string{"open", "by peer", "broken", "idle", "slow", "bad size", "bad header", "unknown api",
+	"unsupported version", "malformed body", "refused", "stopping", "failed"}
+
+// String names the reason.
+func (r Reason) String() string { return reasonNames[r] }
+
+// bad says whether the client did something wrong.
+func (r Reason) bad() bool { return r >= Slow && r <= Refused }
+
+// Counters of one server since its start.
+type Counters struct {
+	Accepted, Requests, Answers uint64
+	BytesIn                     uint64
+	// Pauses counts how often a connection was not read from because the loop held too much.
+	Pauses uint64
+	// Closed counts by Reason.
+	Closed [reasons]uint64
+	// ByKey counts requests by API key.
+	ByKey [keys]uint64
+}
