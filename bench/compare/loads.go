@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"kring/bench"
+)
+
+// load is one row of the comparison: how to run it, and which figures tell.
+type load struct {
+	name, what string
+	set        func(*bench.Options)
+	run        func(context.Context, bench.Options) (*bench.Report, error)
+	figures    []figure
+	keep       bool // leave the last round's topic for the next load
+	reads      bool // reads what the load before it left
+}
+
+type figure struct {
+	name string
+	of   func(*bench.Report) float64
+}
+
+var (
+	cpuPerM  = figure{"CPU-s per million", func(r *bench.Report) float64 { return r.CPUPerM }}
+	cpuPerGB = figure{"CPU-s per GB", func(r *bench.Report) float64 { return r.CPUPerGB }}
+	perSec   = figure{"requests/s", func(r *bench.Report) float64 { return r.PerSecond }}
+	mbPerSec = figure{"MB/s", func(r *bench.Report) float64 { return r.MBPerSec }}
+	p50      = figure{"p50 ms", func(r *bench.Report) float64 { return r.Ack.P50 }}
+	p99      = figure{"p99 ms", func(r *bench.Report) float64 { return r.Ack.P99 }}
+	p999     = figure{"p99.9 ms", func(r *bench.Report) float64 { return r.Ack.P999 }}
+	e50      = figure{"end to end p50 ms", func(r *bench.Report) float64 { return r.EndToEnd.P50 }}
+	e99      = figure{"end to end p99 ms", func(r *bench.Report) float64 { return r.EndToEnd.P99 }}
+	e999     = figure{"end to end p99.9 ms", func(r *bench.Report) float64 { return r.EndToEnd.P999 }}
+	resident = figure{"peak resident MB", func(r *bench.Report) float64 { return r.PeakMB }}
+)
+
+var loads = []load{
+	{"requests", "1-record 1 KiB requests, 50 connections, closed loop", func(o *bench.Options) {}, bench.Produce,
+		[]figure{cpuPerM, perSec, p50, p99, p999, resident}, false, false},
+	{"rate", "the same at 5,000 requests/s", func(o *bench.Options) { o.Rate = 5000 }, bench.Produce,
+		[]figure{cpuPerM, p50, p99, p999, resident}, false, false},
+	{"tail", "2,000 records/s end to end, 12 producers, 6 long-polling readers", func(o *bench.Options) { o.Rate, o.Conns = 2000, 12 }, bench.Tail,
+		[]figure{cpuPerM, e50, e99, e999, p99, p999, resident}, false, false},
+	{"batches", "128 KiB batches, acks 1, 6 connections, 6 partitions", func(o *bench.Options) { o.Conns, o.Records = 6, 127 }, bench.Produce,
+		[]figure{cpuPerGB, mbPerSec, p99, resident}, true, false},
+	{"consume", "consuming those from the page cache, 6 readers", func(o *bench.Options) { o.Readers = 6 }, bench.Consume,
+		[]figure{cpuPerGB, mbPerSec, p99, resident}, false, true},
+	{"wide", "1,000 connections on 1,000 partitions, 1-record 1 KiB requests", func(o *bench.Options) { o.Conns, o.Partitions = 1000, 1000 }, bench.Produce,
+		[]figure{cpuPerM, perSec, p99, resident}, false, false},
+	codec("gzip"), codec("snappy"), codec("lz4"), codec("zstd"),
+}
+
+func codec(name string) load {
+	return load{name, "the batches compressed with " + name + " (bytes are those before compression)",
+		func(o *bench.Options) { o.Conns, o.Records, o.Codec = 6, 127, name }, bench.Produce, []figure{cpuPerGB, mbPerSec, p99, resident}, false, false}
+}
+
+func choose(list string) ([]load, error) {
+	if list == "" {
+		return loads, nil
+	}
+	var out []load
+	for _, n := range strings.Split(list, ",") {
+		i := slices.IndexFunc(loads, func(l load) bool { return l.name == n })
+		if i < 0 {
+			return nil, fmt.Errorf("no load %q: choose from %s", n, names())
+		}
+		out = append(out, loads[i])
+	}
+	return out, nil
+}
+
+func (l load) compare(ctx context.Context, s settings, sides []*side) error {
+	got := make([][]*bench.Report, len(sides))
+	for round := range s.rounds {
+		for i := range sides {
+			k := (i + round) % len(sides) // who goes first changes
+			b := sides[k]
+			topic := l.name
+			if l.reads {
+				topic = "batches"
+			}
+			o := b.options(topic)
+			o.Duration = s.time
+			l.set(&o)
+			fmt.Fprintf(os.Stderr, "%s: round %d, %s\n", l.name, round+1, b.name)
+			r, err := l.run(ctx, o)
+			if err != nil {
+				return fmt.Errorf("%s: %w", b.name, err)
+			}
+			if s.json {
+				line, _ := json.Marshal(map[string]any{"load": l.name, "round": round + 1, "broker": b.name, "report": r})
+				fmt.Println(string(line))
+			}
+			got[k] = append(got[k], r)
+			if last := round == s.rounds-1; last && l.keep || l.reads && !last {
+				continue
+			}
+			if err := o.Remove(); err != nil {
+				return err
+			}
+			settle()
+		}
+	}
+	l.print(got)
+	return nil
+}
+
+// settle gives deleted files a moment to go, so that their write-back is not charged to the next load.
+func settle() { time.Sleep(1500 * time.Millisecond) }
+
+func (l load) print(got [][]*bench.Report) {
+	fmt.Printf("\n%s: %s\n", l.name, l.what)
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "\tkring\tspread\tkafka\tspread\tratio\tspread\t")
+	for _, f := range l.figures {
+		var a, b, ratio []float64
+		for i := range got[0] {
+			x, y := f.of(got[0][i]), f.of(got[1][i])
+			a, b, ratio = append(a, x), append(b, y), append(ratio, x/y)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.2f\t%.2f-%.2f\t\n", f.name, short(median(a)), spread(a), short(median(b)), spread(b),
+			median(ratio), slices.Min(ratio), slices.Max(ratio))
+	}
+	w.Flush()
+}
+
+func median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	if n := len(v); n%2 == 0 {
+		return (v[n/2-1] + v[n/2]) / 2
+	}
+	return v[len(v)/2]
+}
+
+func spread(v []float64) string { return short(slices.Min(v)) + "-" + short(slices.Max(v)) }
+
+func short(f float64) string {
+	if f >= 100 {
+		return fmt.Sprintf("%.0f", f)
+	}
+	return fmt.Sprintf("%.3g", f)
+}
