@@ -1,0 +1,25 @@
+// Package segment keeps the log of one partition in Apache Kafka's own files, and the log directory they live in. It
+// appends batches, finds them again by offset, time and leader epoch, and recovers them after a crash. It knows offsets
+// and bytes, not leaders, followers or high watermarks: what may be read is told to it.
+//
+// A Log and everything it holds belong to the loop it was opened on. Nothing here blocks and nothing is locked.
+//
+// Promises:
+//   - durable <= written <= end. Bytes below written are on file and readable, below durable they survive a power cut.
+//   - Record bytes are never decoded on the way in or out; offsets are stamped in place, outside the batch's checksum.
+//   - Bytes once readable are not overwritten; files are open while a Range pins them.
+//   - A failed write or sync takes the log offline for ever. Neither is tried again. A full disk alone is survived:
+//     what was not written is taken back, and reads go on.
+//   - After an unclean stop a prefix of what was appended is there, and all of what was durable.
+//
+// Files of a partition, named by 20 digits of the first offset:
+//
+//	.log        record batches, one after the other
+//	.index      8 bytes an entry:  i32 offset - base | i32 position
+//	.timeindex  12 bytes an entry: i64 largest timestamp so far | i32 offset - base
+//	.txnindex   34 bytes an entry: i16 0 | i64 producer | i64 first | i64 last | i64 last stable offset
+//	.snapshot   i16 1 | u32 CRC-32C of the rest | i32 n | n * 46 bytes of producer state
+//
+// Indexes of the newest segment live in memory and reach their files when the segment is rolled or closed: after a crash
+// they are rebuilt from the batches, which have to be read anyway.
+package segment
