@@ -1,0 +1,80 @@
+package config
+
+import (
+	"maps"
+	"slices"
+)
+
+// fixedListeners are dynamic in Kafka and bound once here.
+var fixedListeners = []string{"advertised.listeners", "listener.security.protocol.map", "listeners"}
+
+func lookupDynamic(name string) *Key {
+	if k := LookupBroker(name); k != nil {
+		return k
+	}
+	for i := range dynamicOnly {
+		if dynamicOnly[i].Name == name {
+			return &dynamicOnly[i]
+		}
+	}
+	return nil
+}
+
+// checkDynamic checks one dynamic setting by itself. Names nobody knows pass, as in Kafka: a plugin may know them.
+func checkDynamic(name, value string, all bool) error {
+	k := lookupDynamic(name)
+	switch {
+	case k == nil:
+		return nil
+	case k.Dynamic == readOnly:
+		return &Fixed{name, "it is read at start only"}
+	case k.Dynamic == perBroker && all:
+		return &Fixed{name, "it belongs to a single broker"}
+	case slices.Contains(fixedListeners, name):
+		return &Fixed{name, "listeners are bound at start only"}
+	case k.sensitive():
+		return &Fixed{name, "passwords cannot be kept encrypted yet"}
+	}
+	if _, err := parse(k.Type, value, k.Allowed); err != nil {
+		return &Malformed{name, value, err.Error()}
+	}
+	return nil
+}
+
+func (c *Config) checkBroker(settings map[string]string, all bool) error {
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		if err := checkDynamic(name, settings[name], all); err != nil {
+			return err
+		}
+	}
+	broker, every := settings, c.layers.all
+	if all {
+		broker, every = c.layers.broker, settings
+	}
+	_, err := build(c.layers.static, broker, every)
+	return err
+}
+
+func (c *Config) with(broker, all map[string]string) (*Config, []error) {
+	var errs []error
+	valid := func(settings map[string]string, all bool) map[string]string {
+		kept := map[string]string{}
+		for _, name := range slices.Sorted(maps.Keys(settings)) {
+			if err := checkDynamic(name, settings[name], all); err != nil {
+				errs = append(errs, err)
+			} else {
+				kept[name] = settings[name]
+			}
+		}
+		return kept
+	}
+	next, err := build(c.layers.static, valid(broker, false), valid(all, true))
+	if err != nil { // each is valid, together they are not: what was in force stays
+		return c, append(errs, err)
+	}
+	for i := range next.Advertised { // the host that stands for an empty one was found at start
+		next.Advertised[i].Host = c.Advertised[i].Host
+	}
+	next.BrokerID = c.BrokerID
+	return next, errs
+}

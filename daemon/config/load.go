@@ -1,0 +1,104 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// A server.properties of more bytes is not one.
+const fileBytesMax = 8 << 20
+
+func load(file string, overrides []string) (*Config, []Warning, error) {
+	static := map[string]string{}
+	if file == "" {
+		static["log.dirs"] = stateDir()
+	} else if err := readFile(file, static); err != nil {
+		return nil, nil, err
+	}
+	for _, o := range overrides {
+		key, value, _ := strings.Cut(o, "=")
+		if strings.TrimSpace(key) == "" {
+			return nil, nil, &Malformed{"--override", o, "allowed: key=value"}
+		}
+		static[strings.TrimSpace(key)] = value
+	}
+	return fromStatic(static)
+}
+
+// stateDir is where data goes if no file says: systemd's StateDirectory= if it made one, else a folder here.
+func stateDir() string {
+	first, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":")
+	if first != "" {
+		return first
+	}
+	return "./kring-data"
+}
+
+func readFile(file string, into map[string]string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, fileBytesMax+1))
+	if err != nil {
+		return err
+	}
+	if len(text) > fileBytesMax {
+		return fmt.Errorf("%s: more than %d bytes, not a properties file", file, fileBytesMax)
+	}
+	properties, err := ParseProperties(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	for _, p := range properties {
+		into[p.Key] = p.Value
+	}
+	return nil
+}
+
+// fromStatic checks every setting by itself, then builds the whole.
+func fromStatic(static map[string]string) (*Config, []Warning, error) {
+	names := slices.Sorted(maps.Keys(static))
+	if v, set := static["process.roles"]; set && strings.TrimSpace(v) != "" { // says more than the KRaft keys that come with it
+		return nil, nil, &Unsupported{"process.roles", v, noKRaft}
+	}
+	var warnings []Warning
+	var unsupported error
+	for _, name := range names {
+		k, value := LookupBroker(name), static[name]
+		if k == nil {
+			warnings = append(warnings, unknown(name))
+			continue
+		}
+		p, err := parse(k.Type, value, k.Allowed)
+		if err != nil {
+			return nil, nil, &Malformed{name, value, err.Error()}
+		}
+		switch {
+		case p.s == k.Default || k.Default == null && p.s == "" || k.Acts():
+		case k.refused():
+			if unsupported == nil {
+				unsupported = &Unsupported{name, value, k.Doc}
+			}
+		default:
+			warnings = append(warnings, Warning{name, "known, but does not act yet"})
+		}
+	}
+	if unsupported != nil {
+		return nil, nil, unsupported
+	}
+	c, err := build(static, nil, nil)
+	return c, warnings, err
+}
+
+func unknown(name string) Warning {
+	if strings.HasPrefix(name, "listener.name.") {
+		return Warning{name, "settings of a single listener do not act yet"}
+	}
+	return Warning{name, "unknown, ignored"}
+}
