@@ -1,0 +1,7 @@
+// Package conformance holds what an outsider can check of the whole broker: the built binary under real clients, beside
+// the real Apache Kafka that peers/ starts, and against what Kafka was recorded to answer. It has tests only.
+//
+// The tests find the binary in KRING (default: ../bin/kring, as `make build` leaves it) and fail, never skip, when a
+// part they need is missing. With CONFORMANCE_ADDR=host:port they run against that broker instead of starting kring: so
+// the tests themselves are checked on a fresh Kafka 3.9.
+package conformance
