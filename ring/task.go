@@ -22,6 +22,9 @@ type Task struct {
 // stopped unwinds a task whose loop stops it.
 type stopped struct{}
 
+// Keeper is a loop that unwinds the tasks left on it when it ends; Go tells it of each.
+type Keeper interface{ Started(*Task) }
+
 // Go runs fn as a task on l: at once, up to its first wait. It must be called on the loop.
 func Go(l Loop, fn func(*Task)) *Task {
 	t := &Task{loop: l}
@@ -39,6 +42,9 @@ func Go(l Loop, fn func(*Task)) *Task {
 	})
 	t.op.Done = func(*Op) { t.wake() }
 	t.timer.Fire = func(*Timer) { t.wake() }
+	if k, ok := l.(Keeper); ok {
+		k.Started(t)
+	}
 	t.wake()
 	return t
 }
@@ -62,6 +68,9 @@ func (t *Task) Stop() {
 		t.done = true
 	}
 }
+
+// Finished reports whether the task has returned or was stopped.
+func (t *Task) Finished() bool { return t.done }
 
 // Loop is where the task runs.
 func (t *Task) Loop() Loop { return t.loop }
