@@ -2,53 +2,118 @@ package api
 
 import (
 	"log/slog"
+	"sync/atomic"
 
+	"kring/daemon/config"
 	"kring/daemon/server"
+	"kring/metadata"
+	"kring/replication"
+	"kring/replication/controller"
 	"kring/ring"
 )
 
-// Node is what all loops see of this broker.
+// Node is what all loops see of this broker. The plain fields are set before the first request.
 type Node struct {
 	// ID is broker.id.
 	ID        int32
 	ClusterID string
-	Contexts  []*Context
-	Log       *slog.Logger
-	// To come with the rooms they are from: Image() *metadata.Image, Config *config.Config, Admin (controller, loop 0).
+	// Contexts are the loops' own, by loop id.
+	Contexts []*Context
+	// Controller is used on loop 0 only: see Context.Control.
+	Controller *controller.Controller
+	Log        *slog.Logger
+
+	image  atomic.Pointer[metadata.Image]
+	config atomic.Pointer[config.Config]
 }
+
+// Image is the latest picture of the cluster.
+func (n *Node) Image() *metadata.Image { return n.image.Load() }
+
+// SetImage publishes a picture.
+func (n *Node) SetImage(m *metadata.Image) { n.image.Store(m) }
+
+// Config is the broker's settings in force.
+func (n *Node) Config() *config.Config { return n.config.Load() }
+
+// SetConfig publishes settings.
+func (n *Node) SetConfig(c *config.Config) { n.config.Store(c) }
 
 // Context is one loop's side of the broker, as handlers see it.
 type Context struct {
 	*Node
 	Loop   ring.Loop
 	Server *server.Server
+	// Host is shared by the partitions of this loop.
+	Host *replication.Host
 
 	topics map[string]*Topic
 	byID   map[[16]byte]*Topic
 	data   dataState
 }
 
-// Topic is what one loop knows of a topic. Every loop has its own Topic for each topic this broker has partitions of.
+// Topic is what one loop knows of a topic this broker has replicas of. Every loop has its own.
 type Topic struct {
 	Name string
 	ID   [16]byte
-	hash uint32
-	// Partitions is indexed by partition number; nil where the partition is not here, or lives on another loop. To come:
-	// Partitions []*replication.Partition
+	// Partitions is indexed by partition number; nil where there is no replica here, or it lives on another loop.
+	Partitions []*replication.Partition
+	hash       uint32
 }
 
-// NewContext makes the context of one loop.
+// Partition is the replica of a partition on this loop, nil if it is elsewhere or nowhere.
+func (t *Topic) Partition(i int32) *replication.Partition {
+	if i < 0 || int(i) >= len(t.Partitions) {
+		return nil
+	}
+	return t.Partitions[i]
+}
+
+// NewContext makes the context of one loop; the owner appends it to n.Contexts.
 func NewContext(n *Node, loop ring.Loop) *Context {
-	c := &Context{Node: n, Loop: loop, topics: map[string]*Topic{}, byID: map[[16]byte]*Topic{}}
+	c := &Context{Node: n, Loop: loop, Host: replication.NewHost(loop), topics: map[string]*Topic{}, byID: map[[16]byte]*Topic{}}
 	c.data.start(c)
 	return c
 }
 
-// Topic finds a topic by name, nil if this broker has no partition of it. It does not allocate.
+// Topic finds a topic by name, nil if this broker has no replica of it. It does not allocate.
 func (c *Context) Topic(name []byte) *Topic { return c.topics[string(name)] }
 
-// TopicByID finds a topic by id, nil if this broker has no partition of it.
+// TopicByID finds a topic by id, nil if this broker has no replica of it.
 func (c *Context) TopicByID(id [16]byte) *Topic { return c.byID[id] }
+
+// AddTopic makes a topic known, with room for count partitions; it is called on every loop, and again when there are more
+// partitions.
+func (c *Context) AddTopic(name string, id [16]byte, count int) *Topic {
+	t := c.topics[name]
+	if t != nil && t.ID != id {
+		c.RemoveTopic(name)
+		t = nil
+	}
+	if t == nil {
+		t = &Topic{Name: name, ID: id, hash: HashTopic(name)}
+		c.topics[name] = t
+		if id != ([16]byte{}) {
+			c.byID[id] = t
+		}
+	}
+	for len(t.Partitions) < count {
+		t.Partitions = append(t.Partitions, nil)
+	}
+	return t
+}
+
+// RemoveTopic forgets a topic.
+func (c *Context) RemoveTopic(name string) {
+	t := c.topics[name]
+	if t == nil {
+		return
+	}
+	delete(c.topics, name)
+	if c.byID[t.ID] == t {
+		delete(c.byID, t.ID)
+	}
+}
 
 // LoopOf is the index of the loop on which a partition lives: fixed by name, number and count of loops.
 func (c *Context) LoopOf(t *Topic, partition int32) int {
@@ -64,5 +129,25 @@ func HashTopic(name string) uint32 {
 	return h
 }
 
-// Dispatch is what a server calls for each request of this loop.
-func (c *Context) Dispatch(r *server.Request) { dispatch(c, r) }
+// errand is a function on its way to another loop: for what is rare.
+type errand struct {
+	ring.Message
+	fn func()
+}
+
+// On runs fn on c's loop, which the caller (on from's loop) may be on already: then at once.
+func (c *Context) On(from *Context, fn func()) {
+	if c == from {
+		fn()
+		return
+	}
+	e := &errand{fn: fn}
+	e.Run = func(*ring.Message) { e.fn() }
+	c.Loop.Post(&e.Message)
+}
+
+// Control runs begin on the controller's loop. begin must call finish, now or later, with what is then to run here.
+func (c *Context) Control(begin func(k *controller.Controller, finish func(func()))) {
+	home := c.Contexts[0]
+	home.On(c, func() { begin(c.Controller, func(fn func()) { c.On(home, fn) }) })
+}
