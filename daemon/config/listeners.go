@@ -55,7 +55,7 @@ func (b *builder) listeners() {
 	if b.err == nil && len(c.Listeners) == 0 {
 		b.bad("listeners", value, "allowed: at least one listener")
 	}
-	c.Advertised = c.Listeners
+	c.Advertised = slices.Clone(c.Listeners)
 	key := "listeners"
 	if v := b.get("advertised.listeners").s; v != "" {
 		key, value = "advertised.listeners", v
