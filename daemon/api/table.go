@@ -1,34 +1,73 @@
 package api
 
-import "kring/daemon/server"
+import (
+	"kring/daemon/server"
+	"kring/wire"
+)
 
-// row is one API. A handler is called on the connection's loop and answers r exactly once, now or later.
+// row is one API. Its handler is called on the connection's loop and answers r exactly once, now or later.
 type row struct {
 	key, min, max int16
-	handle        func(*Context, *server.Request)
-	// most is the largest request body taken; 0 is socket.request.max.bytes. A decoded message may take tens of times its
-	// bytes, so only those read in place may be large.
+	handle        func(c *Context, r *server.Request)
+	// most is the largest body taken, 0 for socket.request.max.bytes: a decoded message may take fifty times its bytes, so
+	// only what is read in place may be large.
 	most int
+	// weight is how many bytes of memory one byte of the body may cost while the request is under way.
+	weight int64
 }
 
-var table [128]*row
-
-// rows is the table, in order of keys. The lowest versions are those of KIP-896, the highest those of Kafka 3.9.
+// rows is every API served, by key; what is not here is not advertised and closes the connection. The lowest versions are
+// those of KIP-896, the highest those of Kafka 3.9.
 func rows() []row {
 	return []row{
-		{0, 3, 11, produce, 0},
-		{1, 4, 17, fetch, 4 << 20},
-		{2, 1, 9, listOffsets, 1 << 20},
-		{21, 0, 2, deleteRecords, 1 << 20},
-		{22, 0, 5, initProducerID, 1 << 20},
-		{23, 2, 4, offsetForLeaderEpoch, 1 << 20},
+		{wire.Produce, 3, 11, produce, 0, 1},
+		{wire.Fetch, 4, 17, fetch, 8 * mib, 4},
+		{wire.ListOffsets, 1, 9, listOffsets, 2 * mib, 16},
+		{wire.Metadata, 0, 12, metadataOf, 2 * mib, 16},
+		{wire.ApiVersions, 0, 4, apiVersions, 64 << 10, 1},
+		{wire.CreateTopics, 2, 7, createTopics, 2 * mib, 32},
+		{wire.DeleteTopics, 1, 6, deleteTopics, 2 * mib, 16},
+		{wire.DeleteRecords, 0, 2, deleteRecords, 2 * mib, 16},
+		{wire.InitProducerID, 0, 5, initProducerID, 64 << 10, 4},
+		{wire.OffsetForLeaderEpoch, 2, 4, offsetForLeaderEpoch, 2 * mib, 16},
+		{wire.DescribeConfigs, 1, 4, describeConfigs, 2 * mib, 64},
+		{wire.AlterConfigs, 0, 2, alterConfigs, 2 * mib, 32},
+		{wire.CreatePartitions, 0, 3, createPartitions, 2 * mib, 32},
+		{wire.IncrementalAlterConfigs, 0, 1, incrementalAlterConfigs, 2 * mib, 32},
+		{wire.DescribeCluster, 0, 1, describeCluster, 64 << 10, 1},
 	}
 }
+
+const mib = 1 << 20
+
+// table is rows by key.
+var table [wire.KeyMax + 1]*row
 
 func init() {
-	for _, r := range rows() {
-		table[r.key] = &r
+	all := rows()
+	for i := range all {
+		table[all[i].key] = &all[i]
 	}
 }
 
-func dispatch(c *Context, r *server.Request) { table[r.Key].handle(c, r) }
+// Dispatch is what a server calls for each request of this loop.
+func (c *Context) Dispatch(r *server.Request) {
+	row := table[r.Key]
+	switch {
+	case row == nil:
+		r.Close(server.BadKey)
+	case r.Version < row.min || r.Version > row.max:
+		if r.Key == wire.ApiVersions {
+			unsupportedVersion(r)
+			return
+		}
+		r.Close(server.BadVersion)
+	case row.most > 0 && len(r.Body) > row.most:
+		r.Close(server.BadBody)
+	default:
+		if row.weight > 1 {
+			r.Charge(row.weight * int64(len(r.Body)))
+		}
+		row.handle(c, r)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"kring/ring"
+	"kring/wire"
 )
 
 // chunk is a row of whole frames in one buffer, not yet taken.
@@ -102,7 +103,7 @@ func (c *Conn) drain() {
 func (c *Conn) request(frame []byte, b *ring.Buf) {
 	s := c.s
 	r := s.take(c)
-	r.Buf, r.charged = b, int64(len(frame)+4)
+	r.Buf, r.charged = b, int64(len(frame)+wire.SizeLength)
 	if c.tail == nil {
 		c.head = r
 	} else {
@@ -115,7 +116,7 @@ func (c *Conn) request(frame []byte, b *ring.Buf) {
 		return
 	}
 	s.counters.Requests++
-	s.counters.ByKey[uint16(r.Key)%keys]++
+	s.counters.ByKey[r.Key]++
 	s.dispatch(r)
 }
 

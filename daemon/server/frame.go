@@ -1,9 +1,6 @@
 package server
 
-import "encoding/binary"
-
-// apiVersions is the one API whose answer always has the oldest header.
-const apiVersions = 18
+import "kring/wire"
 
 // responseHeaderMost is size, correlation id and an empty tag section.
 const responseHeaderMost = 9
@@ -14,30 +11,31 @@ const messageRoom = 1000
 // partsKept bounds what a pooled request keeps of a large answer's parts.
 const partsKept = 1024
 
-// keys is the count of API keys counted apart; others share.
-const keys = 128
+// keys is the count of API keys.
+const keys = int(wire.KeyMax) + 1
 
 // cut finds how much of data is whole frames, and how many bytes the next one needs from there on to be whole. bad is set
 // where a size is no size.
 func (s *Server) cut(data []byte) (whole, need int, bad Reason) {
 	for {
 		rest := data[whole:]
-		if len(rest) < 4 {
-			return whole, min(len(rest), 1) * 4, 0
+		if len(rest) < wire.SizeLength {
+			return whole, min(len(rest), 1) * wire.SizeLength, 0
 		}
-		size := int32(binary.BigEndian.Uint32(rest))
-		if size < 0 || int(size) > s.o.RequestBytes {
+		size, err := wire.FrameSize(rest, s.o.RequestBytes)
+		if err != nil {
 			return whole, 0, BadSize
 		}
-		if len(rest) < 4+int(size) {
-			return whole, 4 + int(size), 0
+		if len(rest) < wire.SizeLength+size {
+			return whole, wire.SizeLength + size, 0
 		}
-		whole += 4 + int(size)
+		whole += wire.SizeLength + size
 	}
 }
 
 // cutFrame takes the first of a row of whole frames.
 func cutFrame(data []byte) (frame, rest []byte) {
-	n := 4 + int(binary.BigEndian.Uint32(data))
-	return data[4:n:n], data[n:]
+	size, _ := wire.FrameSize(data, len(data))
+	n := wire.SizeLength + size
+	return data[wire.SizeLength:n:n], data[n:]
 }

@@ -1,11 +1,12 @@
 package server
 
 import (
-	"encoding/binary"
+	"errors"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"kring/ring"
+	"kring/wire"
 )
 
 // stage is where a request is in its life.
@@ -24,7 +25,7 @@ type Request struct {
 	// Key and Version name the API as the client asked for it; Correlation comes back in the answer.
 	Key, Version int16
 	Correlation  int32
-	// ClientID is the header's client id, nil for null.
+	// ClientID is the header's client id, empty for null.
 	ClientID []byte
 	// Body is what follows the request header.
 	Body []byte
@@ -59,11 +60,7 @@ func (r *Request) Begin(n int) []byte {
 	}
 	r.out = r.Conn.s.loop.Alloc(n + responseHeaderMost)
 	b := append(r.out.B[:0], 0, 0, 0, 0)
-	b = binary.BigEndian.AppendUint32(b, uint32(r.Correlation))
-	if r.Flexible && r.Key != apiVersions { // its clients do not know yet what we speak
-		b = append(b, 0)
-	}
-	return b
+	return wire.AppendResponseHeader(b, r.Key, r.Version, r.Correlation)
 }
 
 // Parts lends the request's own slice, empty, for ReplyParts.
@@ -76,15 +73,15 @@ func (r *Request) Reply(b []byte) { r.ReplyParts(append(r.parts[:0], ring.Part{B
 // once, on this loop, when the parts have left or will never leave: the place to unpin files and to return State to a pool.
 func (r *Request) ReplyParts(parts []ring.Part, release func(*Request)) {
 	r.end(answered)
-	size := int64(-4)
-	for i := range parts {
-		if parts[i].File == nil {
-			size += int64(len(parts[i].Bytes))
+	more := int64(0)
+	for _, p := range parts[1:] {
+		if p.File == nil {
+			more += int64(len(p.Bytes))
 		} else {
-			size += parts[i].Len
+			more += p.Len
 		}
 	}
-	binary.BigEndian.PutUint32(parts[0].Bytes, uint32(size))
+	wire.PutFrameSize(parts[0].Bytes, more)
 	r.parts, r.release = parts, release
 	r.Conn.ready(r)
 }
@@ -132,6 +129,23 @@ func (r *Request) end(to stage) {
 	r.stage = to
 	r.Gone = nil
 	r.Release()
+	r.Conn.s.uncharge(r)
+}
+
+// parse reads the request header; the rest is Body.
+func (r *Request) parse(frame []byte) Reason {
+	h, n, err := wire.ParseRequestHeader(frame)
+	r.Key, r.Version, r.Correlation, r.ClientID, r.Flexible = h.Key, h.Version, h.CorrelationID, h.ClientID, h.Flexible
+	r.Body = frame[n:]
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, wire.ErrKey):
+		return BadKey
+	case errors.Is(err, wire.ErrVersion):
+		return BadVersion
+	}
+	return BadHeader
 }
 
 // left is called when the answer has left or failed to.

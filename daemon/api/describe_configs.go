@@ -1,0 +1,103 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kring/daemon/config"
+	"kring/daemon/server"
+	"kring/metadata"
+	"kring/replication/controller"
+)
+
+// describeConfigs tells the settings of topics and of this broker, with where each value comes from.
+func describeConfigs(c *Context, r *server.Request) {
+	m := kmsg.NewPtrDescribeConfigsRequest()
+	if !decode(r, m) {
+		return
+	}
+	resp := kmsg.NewPtrDescribeConfigsResponse()
+	for i := range m.Resources {
+		resource := &m.Resources[i]
+		rr := kmsg.NewDescribeConfigsResponseResource()
+		rr.ResourceType, rr.ResourceName = resource.ResourceType, resource.ResourceName
+		entries, err := settingsOf(c, resource)
+		if err != nil {
+			rr.ErrorCode, rr.ErrorMessage = int16(codeOf(err)), messageOf(err)
+		}
+		rr.Configs = make([]kmsg.DescribeConfigsResponseResourceConfig, 0, len(entries))
+		for i := range entries {
+			// a list that is there but empty means all, too
+			if len(resource.ConfigNames) == 0 || slices.Contains(resource.ConfigNames, entries[i].Name) {
+				rr.Configs = append(rr.Configs, described(m, &entries[i]))
+			}
+		}
+		resp.Resources = append(resp.Resources, rr)
+	}
+	r.ReplyMessage(resp)
+}
+
+// settingsOf finds the settings of a resource.
+func settingsOf(c *Context, resource *kmsg.DescribeConfigsRequestResource) ([]config.Entry, error) {
+	name := resource.ResourceName
+	switch resource.ResourceType {
+	case kmsg.ConfigResourceTypeTopic:
+		if err := metadata.CheckTopicName(name); err != nil {
+			return nil, &controller.Error{Kind: controller.InvalidTopicName, Message: err.Error()}
+		}
+		t := c.Image().Topic(name)
+		if t == nil {
+			return nil, &controller.Error{Kind: controller.UnknownTopic}
+		}
+		return c.Config().DescribeTopic(overrides(t.Config)), nil
+	case kmsg.ConfigResourceTypeBroker:
+		if name == "" {
+			return c.Config().DescribeDefaults(), nil
+		}
+		if err := c.thisBroker(name, " or empty string"); err != nil {
+			return nil, err
+		}
+		return c.Config().DescribeBroker(), nil
+	case kmsg.ConfigResourceTypeBrokerLogger:
+		return nil, c.thisBroker(name, "") // there are no loggers with levels of their own
+	}
+	return nil, refuse("Unsupported resource type: %d", resource.ResourceType)
+}
+
+// thisBroker refuses the name of a broker resource that is not ours; also is what else could have been named.
+func (c *Context) thisBroker(name, also string) error {
+	id, err := brokerID(name)
+	if err != nil {
+		return refuse("Broker id must be an integer, but it is: %s", name)
+	}
+	if id != c.ID {
+		return refuse("Unexpected broker id, expected %d%s, but received %s", c.ID, also, name)
+	}
+	return nil
+}
+
+// refuse is a refusal of a request, or an item of it, that makes no sense.
+func refuse(format string, args ...any) error {
+	return &controller.Error{Kind: controller.InvalidRequest, Message: fmt.Sprintf(format, args...)}
+}
+
+// described is one setting as the answer holds it.
+func described(m *kmsg.DescribeConfigsRequest, e *config.Entry) kmsg.DescribeConfigsResponseResourceConfig {
+	rc := kmsg.NewDescribeConfigsResponseResourceConfig()
+	rc.Name, rc.Value, rc.ReadOnly, rc.IsSensitive = e.Name, e.Value, e.ReadOnly, e.Sensitive
+	rc.IsDefault = e.Source == config.SourceDefault
+	rc.Source, rc.ConfigType = kmsg.ConfigSource(e.Source), kmsg.ConfigType(e.Type)
+	if m.IncludeSynonyms {
+		for _, s := range e.Synonyms {
+			rs := kmsg.NewDescribeConfigsResponseResourceConfigConfigSynonym()
+			rs.Name, rs.Value, rs.Source = s.Name, s.Value, kmsg.ConfigSource(s.Source)
+			rc.ConfigSynonyms = append(rc.ConfigSynonyms, rs)
+		}
+	}
+	if m.IncludeDocumentation {
+		rc.Documentation = optional(e.Doc)
+	}
+	return rc
+}

@@ -1,0 +1,81 @@
+package api
+
+import (
+	"errors"
+
+	"kring/replication"
+	"kring/replication/controller"
+	"kring/wire"
+)
+
+// kinds are the codes of the controller's refusals.
+var kinds = map[controller.Kind]wire.Code{
+	controller.UnknownServerError:       wire.UnknownServerError,
+	controller.NotController:            wire.NotController,
+	controller.TimedOut:                 wire.RequestTimedOut,
+	controller.TopicExists:              wire.TopicAlreadyExists,
+	controller.UnknownTopic:             wire.UnknownTopicOrPartition,
+	controller.UnknownTopicID:           wire.UnknownTopicID,
+	controller.InvalidTopicName:         wire.InvalidTopicException,
+	controller.InvalidPartitions:        wire.InvalidPartitions,
+	controller.InvalidReplicationFactor: wire.InvalidReplicationFactor,
+	controller.InvalidReplicaAssignment: wire.InvalidReplicaAssignment,
+	controller.InvalidConfig:            wire.InvalidConfig,
+	controller.InvalidRequest:           wire.InvalidRequest,
+	controller.PolicyViolation:          wire.PolicyViolation,
+	controller.TopicDeletionDisabled:    wire.TopicDeletionDisabled,
+	controller.ReassignmentInProgress:   wire.ReassignmentInProgress,
+	controller.BrokerNotAvailable:       wire.BrokerNotAvailable,
+}
+
+// refusals are the codes of the other rooms' errors.
+var refusals = []struct {
+	err  error
+	code wire.Code
+}{
+	{replication.ErrNotLeader, wire.NotLeaderOrFollower},
+	{replication.ErrFencedEpoch, wire.FencedLeaderEpoch},
+	{replication.ErrUnknownEpoch, wire.UnknownLeaderEpoch},
+	{replication.ErrOffline, wire.KafkaStorageError},
+	{replication.ErrNotEnoughReplicas, wire.NotEnoughReplicas},
+	{replication.ErrNotEnoughReplicasAfterAppend, wire.NotEnoughReplicasAfterAppend},
+	{replication.ErrTimedOut, wire.RequestTimedOut},
+	{replication.ErrOutOfRange, wire.OffsetOutOfRange},
+}
+
+// codeOf is Kafka's code for an error of any room; UnknownServerError for one that has none.
+func codeOf(err error) wire.Code {
+	if err == nil {
+		return wire.None
+	}
+	var refused *controller.Error
+	if errors.As(err, &refused) {
+		return kinds[refused.Kind]
+	}
+	var code wire.Code
+	if errors.As(err, &code) {
+		return code
+	}
+	for i := range refusals {
+		if errors.Is(err, refusals[i].err) {
+			return refusals[i].code
+		}
+	}
+	return wire.UnknownServerError
+}
+
+// messageOf is what to tell the client beside the code: nil where the code says it all.
+func messageOf(err error) *string {
+	var refused *controller.Error
+	if errors.As(err, &refused) {
+		return optional(refused.Message)
+	}
+	if err == nil {
+		return nil
+	}
+	var code wire.Code
+	if errors.As(err, &code) {
+		return optional(code.Text())
+	}
+	return optional(err.Error())
+}
