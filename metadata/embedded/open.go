@@ -1,0 +1,255 @@
+package embedded
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kring/metadata"
+	"kring/ring"
+)
+
+const (
+	filePrefix     = "kring-store-"
+	logSuffix      = ".log"
+	snapshotSuffix = ".snapshot"
+	// maxFile bounds what opening reads of one file.
+	maxFile = 1 << 32
+)
+
+func fileName(zxid metadata.Zxid, suffix string) string {
+	return fmt.Sprintf("%s%016x%s", filePrefix, uint64(zxid), suffix)
+}
+
+// files are the store's files in a directory, by zxid.
+type files struct {
+	logs, snapshots []metadata.Zxid
+	unfinished      []string
+}
+
+func findFiles(entries []ring.Entry) (f files) {
+	for _, e := range entries {
+		rest, ours := strings.CutPrefix(e.Name, filePrefix)
+		if !ours || e.Dir {
+			continue
+		}
+		if strings.HasSuffix(rest, ".tmp") {
+			f.unfinished = append(f.unfinished, e.Name)
+			continue
+		}
+		number, suffix, _ := strings.Cut(rest, ".")
+		zxid, err := strconv.ParseUint(number, 16, 63)
+		if err != nil || len(number) != 16 {
+			continue
+		}
+		switch "." + suffix {
+		case logSuffix:
+			f.logs = append(f.logs, metadata.Zxid(zxid))
+		case snapshotSuffix:
+			f.snapshots = append(f.snapshots, metadata.Zxid(zxid))
+		}
+	}
+	slices.Sort(f.logs)
+	slices.Sort(f.snapshots)
+	return f
+}
+
+// IsFile tells whether a name in a log dir is one of this store's files.
+func IsFile(name string) bool { return strings.HasPrefix(name, filePrefix) }
+
+// Open reads or creates the store in dir (which must exist) and begins a new session: ephemeral nodes of the last one are
+// gone. Damage other than a torn end of the log is a *DamageError.
+func Open(t *ring.Task, dir string) (*Store, error) {
+	entries, err := t.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	f := findFiles(entries)
+	tr, err := loadSnapshot(t, dir, f)
+	if err != nil {
+		return nil, err
+	}
+	end, err := replayLogs(t, dir, &f, tr)
+	if err != nil {
+		return nil, err
+	}
+	s := newStore(t.Loop(), dir, tr)
+	if err := s.begin(t, f, end); err != nil {
+		return nil, err
+	}
+	for _, name := range f.unfinished {
+		if err := t.Remove(dir + "/" + name); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// loadSnapshot reads the newest snapshot; without one the tree is as at the very first start.
+func loadSnapshot(t *ring.Task, dir string, f files) (*tree, error) {
+	if len(f.snapshots) == 0 {
+		return newTree(), nil
+	}
+	zxid := f.snapshots[len(f.snapshots)-1]
+	name := dir + "/" + fileName(zxid, snapshotSuffix)
+	b, err := t.ReadFile(name, maxFile)
+	if err != nil {
+		return nil, err
+	}
+	tr, at, err := decodeSnapshot(b)
+	if err == nil && tr.zxid != zxid {
+		at, err = 0, fmt.Errorf("holds the state of %d", tr.zxid)
+	}
+	if err != nil {
+		return nil, &DamageError{name, at, err.Error()}
+	}
+	return tr, nil
+}
+
+// replayLogs applies every log behind the snapshot and gives the length of the last one up to its last whole frame, 0 for
+// none. A last log whose header was never finished is dropped from f.
+func replayLogs(t *ring.Task, dir string, f *files, tr *tree) (end int64, err error) {
+	// A log whose successor begins at or before the snapshot holds nothing new.
+	first := 0
+	for first+1 < len(f.logs) && f.logs[first+1] <= tr.zxid {
+		first++
+	}
+	if len(f.logs) == 0 && tr.zxid > 0 {
+		return 0, &DamageError{dir + "/" + fileName(tr.zxid, snapshotSuffix), 0, "the log that was begun before this snapshot is missing"}
+	}
+	snapshot := tr.zxid
+	for i := first; i < len(f.logs); i++ {
+		name, last := dir+"/"+fileName(f.logs[i], logSuffix), i == len(f.logs)-1
+		b, err := t.ReadFile(name, maxFile)
+		if err != nil {
+			return 0, err
+		}
+		base, err := readHeader(b, logMagic)
+		if err != nil && last && len(b) <= headerSize {
+			f.logs = f.logs[:i]
+			if i == 0 && snapshot > 0 {
+				return 0, &DamageError{name, 0, err.Error()}
+			}
+			f.unfinished = append(f.unfinished, fileName(metadata.Zxid(parseBase(name)), logSuffix))
+			return end, nil
+		}
+		if err == nil && base != f.logs[i] {
+			err = fmt.Errorf("begins behind %d", base)
+		}
+		if err == nil && base > tr.zxid {
+			err = fmt.Errorf("begins behind %d, the state before it ends at %d", base, tr.zxid)
+		}
+		if err != nil {
+			return 0, &DamageError{name, 0, err.Error()}
+		}
+		if end, err = replayLog(b, name, last, snapshot, tr); err != nil {
+			return 0, err
+		}
+	}
+	return end, nil
+}
+
+func parseBase(name string) uint64 {
+	i := strings.LastIndex(name, filePrefix) + len(filePrefix)
+	n, _ := strconv.ParseUint(name[i:i+16], 16, 64)
+	return n
+}
+
+// replayLog applies the frames of one log. Transactions up to the snapshot's are in the tree already.
+func replayLog(b []byte, name string, last bool, snapshot metadata.Zxid, tr *tree) (end int64, err error) {
+	at := headerSize
+	for at < len(b) {
+		mark, payload, err := readFrame(b[at:], int64(at))
+		if err == nil && mark != frameMark {
+			err = fmt.Errorf("frame with mark %#x in a log", mark)
+		}
+		if err != nil {
+			if next := laterFrame(b, at+1); !last || next >= 0 {
+				if next >= 0 {
+					err = fmt.Errorf("%w, though a whole frame follows at %d", err, next)
+				}
+				return 0, &DamageError{name, int64(at), err.Error()}
+			}
+			break
+		}
+		if err := tr.replay(payload, snapshot); err != nil {
+			return 0, &DamageError{name, int64(at), err.Error()}
+		}
+		at += frameHead + len(payload)
+	}
+	return int64(at), nil
+}
+
+// laterFrame finds a whole frame at or behind from: what stands before it had been made durable. -1 if there is none.
+func laterFrame(b []byte, from int) int {
+	var mark [4]byte
+	binary.BigEndian.PutUint32(mark[:], frameMark)
+	for at := from; at+frameHead <= len(b); at++ {
+		if b[at] == mark[0] && string(b[at:at+4]) == string(mark[:]) {
+			if _, _, err := readFrame(b[at:], int64(at)); err == nil {
+				return at
+			}
+		}
+	}
+	return -1
+}
+
+// begin opens the log for writing, cuts a torn end, and makes the new session durable.
+func (s *Store) begin(t *ring.Task, f files, end int64) error {
+	var err error
+	if len(f.logs) == 0 {
+		s.log, err = createLog(t, s.dir, s.tree.zxid)
+		s.logSize = headerSize
+	} else {
+		s.log, err = t.Open(s.dir+"/"+fileName(f.logs[len(f.logs)-1], logSuffix), ring.Write)
+		if err == nil {
+			s.logSize = end
+			err = t.Truncate(s.log, end)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	s.tree.session++
+	stale := s.tree.stale()
+	zxid, now := s.tree.zxid+1, s.loop.UnixMilli()
+	for i := range stale {
+		if _, err := s.tree.apply(&stale[i], zxid, now, nil); err != nil {
+			panic("embedded: an ephemeral node cannot be removed: " + err.Error())
+		}
+	}
+	s.tree.zxid = zxid
+	frame := appendTxn(beginFrame(nil), zxid, now, s.tree.session, stale)
+	endFrame(frame, s.logSize, frameMark)
+	if err = t.Write(s.log, frame, s.logSize); err == nil {
+		err = t.Sync(s.log)
+	}
+	if err != nil {
+		s.log.Close()
+		return err
+	}
+	s.logSize += int64(len(frame))
+	s.syncedZxid, s.writingZxid = zxid, zxid
+	return nil
+}
+
+// createLog makes an empty log behind zxid, durably. One of that name that was never finished is replaced.
+func createLog(t *ring.Task, dir string, zxid metadata.Zxid) (ring.File, error) {
+	log, err := t.Open(dir+"/"+fileName(zxid, logSuffix), ring.Write|ring.Create|ring.Cut)
+	if err != nil {
+		return nil, err
+	}
+	if err = t.Write(log, appendHeader(nil, logMagic, zxid), 0); err == nil {
+		err = t.Sync(log)
+	}
+	if err == nil {
+		err = t.SyncDir(dir)
+	}
+	if err != nil {
+		log.Close()
+		return nil, err
+	}
+	return log, nil
+}
