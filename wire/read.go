@@ -72,6 +72,9 @@ func (r *reader) uvarint() uint32 {
 // compactLength is a compact length less one: -1 is null, and the same for what int32 cannot hold.
 func (r *reader) compactLength() int { return int(int32(r.uvarint() - 1)) }
 
+// stringMax is the longest string, in compact form too.
+const stringMax = 1<<15 - 1
+
 // nullableString gives the bytes of a string; ok is false for null. An empty string is empty, not nil.
 func (r *reader) nullableString(compact bool) (s []byte, ok bool) {
 	var n int
@@ -82,6 +85,9 @@ func (r *reader) nullableString(compact bool) (s []byte, ok bool) {
 	}
 	if n < 0 {
 		return nil, false
+	}
+	if n > stringMax {
+		r.bad = true
 	}
 	s = r.span(n)
 	return s, !r.bad

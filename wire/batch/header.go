@@ -67,7 +67,6 @@ const (
 	legacySizeV0      = 14 // what the length field counts at least, magic 0
 	legacySizeV1      = 22
 	legacyTotalMin    = LogOverhead + legacySizeV0
-	recordLenMin      = 7 // length, attributes, two deltas, key, value and header count of one byte each
 	fieldsAfterLength = 6
 )
 

@@ -1,7 +1,5 @@
 package batch
 
-import "math"
-
 // walker judges the records of one batch.
 type walker struct {
 	h        Header
@@ -170,12 +168,4 @@ func varlong(b []byte, at int) (int64, int) {
 		}
 	}
 	return 0, -1
-}
-
-// saturated keeps a hostile size from wrapping.
-func saturated(n int64) int {
-	if n > math.MaxInt32 {
-		return math.MaxInt32
-	}
-	return int(n)
 }
