@@ -237,4 +237,3 @@ func Random(c *Client, seed uint64, n int) {
 		}
 	}
 }
-
