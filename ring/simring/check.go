@@ -21,10 +21,11 @@ func (m *Machine) Check() error {
 		if l.bufs != 0 {
 			held("%d buffers, %d bytes, of loop %d", l.bufs, l.lent, l.id)
 		}
-		if n := len(running(l.tasks)); n != 0 {
+		l.tasks = running(l.tasks)
+		if n := len(l.tasks); n != 0 {
 			held("%d tasks of loop %d", n, l.id)
 		}
-		if n := len(l.armed); n != 0 {
+		if n := l.wheel.Len(); n != 0 {
 			held("%d timers of loop %d", n, l.id)
 		}
 		if n := len(l.posted); n != 0 {

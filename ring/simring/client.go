@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"syscall"
 	"time"
 
 	"kring/ring"
@@ -117,6 +118,15 @@ func (c *Client) Finish() {
 		c.e.pump()
 	} else {
 		c.w.at(c.w.now+time.Microsecond, c.Finish)
+	}
+}
+
+// Reset breaks the connection from this side.
+func (c *Client) Reset() {
+	if e := c.e; e != nil && !c.closed {
+		e.gone, e.finished, e.in, e.out = true, true, nil, nil
+		e.tell(true)
+		c.end(syscall.ECONNRESET)
 	}
 }
 

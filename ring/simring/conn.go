@@ -11,11 +11,7 @@ type conn struct {
 	l      *loop
 	e      *endpoint
 	r      ring.Receiver
-	buf    *ring.Buf // what was given and not consumed lies in buf.B[start:end]
-	start  int
-	end    int
-	need   int
-	inside bool
+	held   ring.Assembler
 	paused bool
 	woken  bool // a look at the stream is at hand
 	closed bool
@@ -31,7 +27,7 @@ func (l *loop) Attach(s ring.Socket, r ring.Receiver) ring.Conn {
 		panic("simring: a socket was attached that is not there, or twice")
 	}
 	delete(l.p.sockets, s)
-	c := &conn{l: l, e: e, r: r}
+	c := &conn{l: l, e: e, r: r, held: ring.Assembler{Alloc: l.Alloc}}
 	e.conn = c
 	if len(e.in) > 0 || e.eof || e.broken != nil {
 		c.readable()
@@ -65,11 +61,13 @@ func (c *conn) Send(parts []ring.Part, op *ring.Op) {
 func (c *conn) Pause() {
 	c.l.on("Pause")
 	c.paused = true
+	c.held.Hold(true)
 }
 
 func (c *conn) Resume() {
 	c.l.on("Resume")
 	c.paused = false
+	c.held.Hold(false)
 	c.readable()
 }
 
@@ -106,15 +104,19 @@ func (c *conn) look() {
 	if c.paused || c.closed || e.gone {
 		return
 	}
+	c.held.Deliver(c.r)
+	if c.paused || c.closed {
+		return
+	}
 	if n := len(e.in); n > 0 {
 		if c.l.w.world.IntN(4) == 0 {
 			n = 1 + c.l.w.world.IntN(n)
 		}
-		c.take(e.in[:n])
+		piece := e.in[:n]
 		e.in = append([]byte(nil), e.in[n:]...)
 		e.peer.pump()
+		c.feed(piece)
 	}
-	c.give()
 	switch {
 	case e.gone || c.paused:
 	case len(e.in) > 0:
@@ -126,44 +128,23 @@ func (c *conn) look() {
 	}
 }
 
-// take appends bytes to those not consumed; memory is lent as they come.
-func (c *conn) take(b []byte) {
-	if c.buf == nil || c.end+len(b) > len(c.buf.B) {
-		left := 0
-		if c.buf != nil {
-			left = c.end - c.start
+// feed gives bytes to the assembler, now and then straight into the place it has for what must come.
+func (c *conn) feed(b []byte) {
+	for len(b) > 0 {
+		if c.held.Held() > 0 && c.held.Missing() > 0 && c.l.w.world.IntN(2) == 0 {
+			space, mem := c.held.Space()
+			mem.Retain()
+			n := copy(space, b)
+			c.held.Got(c.r, n)
+			mem.Release()
+			b = b[n:]
+			continue
 		}
-		more := c.l.Alloc(max(left+len(b), min(c.need, left+len(b)+(64<<10))))
-		if c.buf != nil {
-			copy(more.B, c.buf.B[c.start:c.end])
-			c.buf.Release()
-		}
-		c.buf, c.start, c.end = more, 0, left
-	}
-	c.end += copy(c.buf.B[c.end:], b)
-}
-
-// give calls the receiver while it consumes and has what it needs.
-func (c *conn) give() {
-	for !c.paused && !c.closed && !c.e.gone && c.buf != nil && c.end > c.start && c.end-c.start >= c.need {
-		given := c.end - c.start
-		consumed, need := c.r.Received(c.buf.B[c.start:c.end:c.end], c.buf)
-		if consumed < 0 || consumed > given || need < 0 {
-			panic("simring: a receiver consumed more than it was given")
-		}
-		if c.buf == nil {
-			return
-		}
-		c.start, c.need = c.start+consumed, need
-		if c.start == c.end {
-			c.buf.Release()
-			c.buf, c.start, c.end = nil, 0, 0
-			return
-		}
-		if left := c.end - c.start; need == 0 && !c.paused || consumed == 0 && need <= left {
-			c.need = left + 1 // any more
-			return
-		}
+		mem := c.l.Alloc(len(b))
+		copy(mem.B, b)
+		c.held.Feed(c.r, mem, 0, len(b))
+		mem.Release()
+		return
 	}
 }
 
@@ -173,11 +154,9 @@ func (c *conn) ended(err error) {
 		return
 	}
 	c.closed = true
+	c.held.Hold(true)
 	c.l.ready(func() {
-		if c.buf != nil {
-			c.buf.Release()
-			c.buf = nil
-		}
+		c.held.Drop()
 		c.l.w.note(c.l.by, "closed", c.e.name, 0, 0, nil, err)
 		c.l.p.forget(c.e)
 		c.r.Closed(err)

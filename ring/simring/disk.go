@@ -2,6 +2,7 @@ package simring
 
 import (
 	"path"
+	"strings"
 	"syscall"
 	"time"
 
@@ -269,7 +270,7 @@ func (m *Machine) Files(dir string) []string {
 		}
 	}
 	if n, err := m.disk.find(dir); err == nil {
-		walk(path.Clean("/"+dir), n)
+		walk(strings.TrimSuffix(path.Clean("/"+dir), "/"), n)
 	}
 	return names
 }

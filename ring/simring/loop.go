@@ -22,8 +22,7 @@ type loop struct {
 	turnSet bool
 	turnGen uint64
 
-	timers   timers
-	armed    map[*ring.Timer]*armed
+	wheel    *ring.Wheel
 	posted   map[*ring.Message]bool
 	arrivals map[*loop]time.Duration // latest arrival of a message per poster: keeps their order
 	busy     map[*ring.Op]bool       // at the turn's end or done but not yet told
@@ -40,7 +39,7 @@ func newLoop(p *process, id int) *loop {
 	w := p.m.w
 	return &loop{
 		w: w, p: p, id: id, by: fmt.Sprint(p.m.name, "/", id),
-		armed: map[*ring.Timer]*armed{}, posted: map[*ring.Message]bool{},
+		wheel: ring.NewWheel(w.now), posted: map[*ring.Message]bool{},
 		arrivals: map[*loop]time.Duration{}, busy: map[*ring.Op]bool{},
 		rand: rand.New(rand.NewPCG(w.world.Uint64(), uint64(id))),
 	}
@@ -85,6 +84,7 @@ func (l *loop) turn() {
 	w := l.w
 	l.turnSet = false
 	w.running = l
+	l.wheel.Advance(w.now)
 	n := len(l.inbox)
 	if n > 1 && w.world.IntN(4) == 0 {
 		n = 1 + w.world.IntN(n)
@@ -94,7 +94,6 @@ func (l *loop) turn() {
 	for _, fn := range batch {
 		fn()
 	}
-	l.fire()
 	for i := 0; i < len(l.turnEnd); i++ {
 		op := l.turnEnd[i]
 		delete(l.busy, op)
@@ -105,8 +104,8 @@ func (l *loop) turn() {
 	if len(l.inbox) > 0 {
 		l.turnBy(w.now + w.delay(20*time.Microsecond))
 	}
-	if at, ok := l.nextTimer(); ok {
-		l.turnBy(max(at, w.now))
+	if d, ok := l.wheel.Next(); ok {
+		l.turnBy(w.now + d + w.delay(20*time.Microsecond))
 	}
 }
 

@@ -29,7 +29,9 @@ func newSending(l *loop, parts []ring.Part, op *ring.Op) *sending {
 func (s *sending) take(limit int) ([]byte, *pin, error) {
 	p := s.parts[s.part]
 	if p.File == nil {
-		s.check(s.part)
+		if len(p.Bytes) <= checkAlways {
+			s.check(s.part)
+		}
 		n := min(int64(limit), int64(len(p.Bytes))-s.from)
 		b := p.Bytes[s.from : s.from+n]
 		s.advance(n, int64(len(p.Bytes)))
@@ -56,6 +58,9 @@ func (s *sending) advance(n, of int64) {
 		s.part, s.from = s.part+1, 0
 	}
 }
+
+// checkAlways is the length up to which bytes are checked with each piece that leaves, beyond it only at the end.
+const checkAlways = 4 << 10
 
 func (s *sending) check(i int) {
 	if p := s.parts[i]; s.l != nil && p.File == nil && crc32.Checksum(p.Bytes, castagnoli) != s.sums[i] {

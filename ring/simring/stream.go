@@ -31,6 +31,7 @@ type endpoint struct {
 	eof    bool
 	broken error // a reset that has come
 	gone   bool  // this end is closed
+	lost   bool  // the link is: both ends will see a reset, nothing else
 }
 
 // sending is one Send: its parts, and how far it has got.
@@ -180,11 +181,11 @@ func (e *endpoint) close(err error) {
 // tell lets the other side know of the end.
 func (e *endpoint) tell(reset bool) {
 	to := e.peer
-	if to.gone {
+	if to.gone || e.lost {
 		return
 	}
 	e.w.at(e.later(), func() {
-		if to.gone {
+		if to.gone || to.lost {
 			return
 		}
 		if reset {
@@ -206,7 +207,7 @@ func (e *endpoint) reset() {
 // breakBoth loses the connection on both sides, with all that was on its way.
 func (e *endpoint) breakBoth() {
 	for _, x := range []*endpoint{e, e.peer} {
-		x.finished = true
+		x.finished, x.lost = true, true
 		if !x.gone {
 			x.w.at(x.w.now+x.w.delay(x.w.o.NetDelay), func() {
 				if !x.gone {
