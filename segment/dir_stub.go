@@ -44,6 +44,10 @@ func ReadMeta(t *ring.Task, path string) (Meta, bool, error) { panic("todo") }
 // a reason not to start, in one line.
 func OpenDir(t *ring.Task, path string, o DirOptions) (*Dir, error) { panic("todo") }
 
+// WriteMeta writes meta.properties if it is absent. (OpenDir with an empty ClusterID does not: the cluster's id is only known
+// once the store, which lies in the dir, is open.)
+func (d *Dir) WriteMeta(t *ring.Task, m Meta) error { return nil }
+
 // Path is the log dir's path.
 func (d *Dir) Path() string { return "" }
 
