@@ -1,7 +1,11 @@
 package ring
 
-// assembleStep is how far memory runs ahead of the bytes that came: a length a peer merely claims costs no more than this.
-const assembleStep = 1 << 20
+// Memory runs ahead of the bytes that came by at most assembleStep or assembleGrowth times as many: a length a peer merely
+// claims costs no more.
+const (
+	assembleStep   = 256 << 10
+	assembleGrowth = 4
+)
 
 // keepSmall is the rest a connection may hold up to which it is copied out of the piece it came in, so that the piece is free.
 const keepSmall = 1 << 10
@@ -90,7 +94,10 @@ func (a *Assembler) Missing() int {
 // Space is memory for bytes that Missing says must come, at most as many and at least one, to be received straight into;
 // Got tells how many came. b is the memory it lies in; the caller retains it while the kernel may write there.
 func (a *Assembler) Space() (space []byte, b *Buf) {
-	a.room(1)
+	free := len(a.buf.B) - a.to
+	if free == 0 || free < a.Missing() && len(a.buf.B) < min(a.need, assembleStep) {
+		a.move(a.target())
+	}
 	end := min(len(a.buf.B), a.from+a.need)
 	return a.buf.B[a.to:end], a.buf
 }
@@ -119,8 +126,11 @@ func (a *Assembler) room(n int) {
 	if a.buf != nil && a.to+n <= len(a.buf.B) {
 		return
 	}
-	a.move(max(have+n, min(a.need, max(assembleStep, 2*have))))
+	a.move(max(have+n, a.target()))
 }
+
+// target is how much memory what has come justifies.
+func (a *Assembler) target() int { return min(a.need, max(assembleStep, assembleGrowth*a.Held())) }
 
 // settle frees the piece b when only a small rest lies in it.
 func (a *Assembler) settle(b *Buf) {

@@ -6,6 +6,11 @@ type Buf struct {
 	B    []byte
 	refs int32
 	free func(*Buf)
+
+	// whole, class and cold belong to the slab of the loop that lends it.
+	whole []byte
+	class int16
+	cold  bool
 }
 
 // NewBuf wraps memory with one reference; free is called when the last one goes.

@@ -47,9 +47,10 @@ type Op struct {
 	// Entries is set by List, sorted by name.
 	Entries []Entry
 
-	// next and slot belong to the world while the op is under way.
-	next *Op
-	slot uint64
+	// These belong to the world while the op is under way.
+	next  *Op
+	parts []Part
+	work  func()
 }
 
 // Message is a call from one loop (or goroutine) to another; embed it and set Run once.

@@ -1,0 +1,245 @@
+package ring
+
+import (
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	rawWait    = 2 * time.Millisecond // waiting that keeps the processor; it must outlast the usual gap between requests
+	turnRounds = 64                   // rounds of work a turn does before it looks at the kernel again
+	trimEvery  = 5 * time.Second
+	trimMost   = 1024
+)
+
+// loop is one thread and its ring.
+type loop struct {
+	k   *Kernel
+	id  int
+	log *slog.Logger
+	r   *uring
+	ops [256]bool
+
+	wheel     *Wheel
+	start     time.Time
+	now       time.Duration
+	unixMilli int64
+
+	slots    []slot
+	freeSlot uint32
+	live     int // slots in use
+	helping  int // ops at the helpers
+
+	ready, turnEnd opQueue
+	dirty          []*conn // have something to send
+	spareDirty     []*conn
+	starved        []*conn // wait for memory or pieces
+	spare          []*conn // storage for the next list of them
+	favour         Timer   // set: one of them went on beyond the limit just now
+	favoured       bool
+	conns          *conn // all, linked
+	listeners      []*listener
+
+	in        inbox
+	eventBuf  []byte
+	slab      slab
+	pieces    pieces
+	maxMemory int64
+	rng       *rand.Rand
+
+	// Arguments of system calls made at once.
+	offset      [1]int64
+	sample      [1]unix.Iovec
+	statRange   cachestatRange
+	statResult  cachestat
+	noCachestat bool
+
+	trimmer  Timer
+	stopping bool
+	stats    Stats
+}
+
+// opQueue is a first-in-first-out list of ops.
+type opQueue struct{ head, tail *Op }
+
+func (q *opQueue) push(op *Op) {
+	op.next = nil
+	if q.tail == nil {
+		q.head = op
+	} else {
+		q.tail.next = op
+	}
+	q.tail = op
+}
+
+// runAll calls Done of what is queued now.
+func (q *opQueue) runAll() {
+	op := q.head
+	q.head, q.tail = nil, nil
+	for op != nil {
+		next := op.next
+		op.next = nil
+		op.Done(op)
+		op = next
+	}
+}
+
+// finish makes op done later in this turn.
+func (l *loop) finish(op *Op, n int64, err error) {
+	op.N, op.Err = n, err
+	l.ready.push(op)
+}
+
+// finishPath is finish with what the kernel said about a name.
+func (l *loop) finishPath(op *Op, n int64, what, name string, e unix.Errno) {
+	if e == 0 {
+		l.finish(op, n, nil)
+		return
+	}
+	l.finish(op, n, &fs.PathError{Op: what, Path: name, Err: e})
+}
+
+func (l *loop) ID() int                         { return l.id }
+func (l *loop) AtTurnEnd(op *Op)                { l.turnEnd.push(op) }
+func (l *loop) Rand() *rand.Rand                { return l.rng }
+func (l *loop) Now() time.Duration              { return l.now }
+func (l *loop) UnixMilli() int64                { return l.unixMilli }
+func (l *loop) Cancel(t *Timer)                 { l.wheel.Cancel(t) }
+func (l *loop) InUse() int64                    { return l.slab.inUse - int64(l.pieces.available())*pieceSize }
+func (l *loop) After(d time.Duration, t *Timer) { l.wheel.After(d, t) }
+
+// Alloc lends a buffer.
+func (l *loop) Alloc(n int) *Buf {
+	if !l.trimmer.set {
+		l.wheel.After(trimEvery, &l.trimmer)
+	}
+	return l.slab.alloc(n)
+}
+
+// clock reads the time of the turn.
+func (l *loop) clock() {
+	t := time.Now()
+	l.now, l.unixMilli = t.Sub(l.start), t.UnixMilli()
+}
+
+// open makes what belongs to the loop's own thread.
+func (l *loop) open() error {
+	r, err := openURing(ringEntries, ringCompletions, l.k.ringFlags)
+	if err != nil {
+		return refusedSetup(err)
+	}
+	l.r = r
+	l.ops = r.supports()
+	if e := l.pieces.register(r); e != 0 {
+		return &Refused{"io_uring provided buffer ring", e.Error(), "run a kernel of 6.1 or later", e}
+	}
+	if l.in.event, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
+		return &Refused{"eventfd", err.Error(), "raise LimitNOFILE", err}
+	}
+	l.eventBuf = mapAnon(pageSize)
+	l.clock()
+	l.wheel = NewWheel(l.now)
+	l.trimmer.Fire = func(t *Timer) {
+		if l.slab.trim(trimMost) {
+			l.wheel.After(trimEvery, t)
+		}
+	}
+	l.favour.Fire = func(*Timer) {}
+	l.newSlot() // slot 0 is nobody's: completions with its number are not looked at
+	l.slots[0].kind = kindIgnored
+	l.refill()
+	l.armEvent()
+	return nil
+}
+
+// turn does everything there is to do once, then enters the kernel.
+func (l *loop) turn() {
+	l.stats.Turns++
+	l.clock()
+	l.completions()
+	l.posts()
+	l.wheel.Advance(l.now)
+	for range turnRounds {
+		for round := 0; round < turnRounds && (l.ready.head != nil || l.turnEnd.head != nil); round++ {
+			l.turnEnd.runAll()
+			l.ready.runAll()
+		}
+		if len(l.dirty) == 0 {
+			break
+		}
+		l.pumpAll()
+	}
+	l.feedStarved()
+	l.refill()
+	l.enter()
+}
+
+// enter submits, and waits if there is nothing else to do.
+func (l *loop) enter() {
+	r := l.r
+	if l.ready.head != nil || l.turnEnd.head != nil || len(l.dirty) > 0 || r.pending() > 0 {
+		if r.waiting() > 0 || r.pending() == 0 || r.overflown() {
+			l.check(r.enter(0, 0))
+		}
+		return
+	}
+	l.in.asleep.Store(true)
+	defer l.in.asleep.Store(false)
+	if !l.in.empty() {
+		l.check(r.enter(0, 0))
+		return
+	}
+	next, timed := l.wheel.Next()
+	if timed {
+		// Next counts from the start of the turn.
+		next = max(next-(time.Since(l.start)-l.now), 0)
+	}
+	wait := rawWait
+	if timed && next < wait {
+		wait = next
+	}
+	e := r.enter(1, int64(wait))
+	if e != unix.ETIME {
+		l.check(e)
+		return
+	}
+	if timed && next <= wait || r.pending() > 0 || r.waiting() > 0 {
+		return
+	}
+	l.stats.Sleeps++
+	ns := int64(-1)
+	if timed {
+		ns = int64(next - wait)
+	}
+	l.check(r.sleep(ns))
+}
+
+func (l *loop) check(e unix.Errno) {
+	switch e {
+	case 0, unix.EINTR, unix.EBUSY, unix.EAGAIN, unix.ETIME:
+	default:
+		panic("ring: io_uring_enter: " + e.Error())
+	}
+}
+
+// completions handles those at hand, each once; what they cause comes with the next turn.
+func (l *loop) completions() {
+	r := l.r
+	for n := r.pending(); n > 0; n-- {
+		c := r.cqes[*r.cqHead&r.cqMask]
+		r.seen()
+		l.stats.Completions++
+		i := uint32(c.user)
+		if i == 0 || int(i) >= len(l.slots) || l.slots[i].gen != uint32(c.user>>32)&genMask {
+			if c.flags&cqeBuffer != 0 {
+				l.recycle(uint16(c.flags >> cqeBufferShift))
+			}
+			continue
+		}
+		l.complete(i, c)
+	}
+}

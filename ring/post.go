@@ -1,0 +1,140 @@
+package ring
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// inbox is where other threads leave what is for a loop: two stacks without locks, turned round by the loop.
+type inbox struct {
+	messages atomic.Pointer[Message]
+	ops      atomic.Pointer[Op]
+	asleep   atomic.Bool
+	event    int // eventfd, read by the ring
+	wakes    atomic.Uint64
+}
+
+// one is what an eventfd is written with.
+var one = []byte{1, 0, 0, 0, 0, 0, 0, 0}
+
+func (b *inbox) empty() bool { return b.messages.Load() == nil && b.ops.Load() == nil }
+
+func (b *inbox) wake() {
+	if b.asleep.Load() && b.asleep.CompareAndSwap(true, false) {
+		b.wakes.Add(1)
+		for {
+			if _, err := unix.Write(b.event, one); err != unix.EINTR {
+				return
+			}
+		}
+	}
+}
+
+// Post runs m.Run on this loop.
+func (l *loop) Post(m *Message) {
+	for {
+		m.next = l.in.messages.Load()
+		if l.in.messages.CompareAndSwap(m.next, m) {
+			break
+		}
+	}
+	l.in.wake()
+}
+
+// postOp is how a helper brings back an op.
+func (l *loop) postOp(op *Op) {
+	for {
+		op.next = l.in.ops.Load()
+		if l.in.ops.CompareAndSwap(op.next, op) {
+			break
+		}
+	}
+	l.in.wake()
+}
+
+// posts runs what was left.
+func (l *loop) posts() {
+	var ops *Op
+	for op := l.in.ops.Swap(nil); op != nil; {
+		next := op.next
+		op.next, ops, op = ops, op, next
+	}
+	for ops != nil {
+		op := ops
+		ops, op.next = op.next, nil
+		l.helping--
+		op.Done(op)
+	}
+	var list *Message
+	for m := l.in.messages.Swap(nil); m != nil; {
+		next := m.next
+		m.next, list, m = list, m, next
+	}
+	for list != nil {
+		m := list
+		list, m.next = m.next, nil
+		l.stats.Posts++
+		m.Run(m)
+	}
+}
+
+// helpers are the goroutines for what would block a loop: a few, started when there is work, ended when there is none.
+type helpers struct {
+	mu      sync.Mutex
+	queue   []job
+	running int
+	most    int
+}
+
+// job is op.work for a loop, or work that nobody waits for.
+type job struct {
+	loop *loop
+	op   *Op
+	work func()
+}
+
+func (h *helpers) do(j job) {
+	h.mu.Lock()
+	h.queue = append(h.queue, j)
+	start := h.running < h.most
+	if start {
+		h.running++
+	}
+	h.mu.Unlock()
+	if start {
+		go h.run()
+	}
+}
+
+func (h *helpers) run() {
+	for {
+		h.mu.Lock()
+		if len(h.queue) == 0 {
+			h.running--
+			h.mu.Unlock()
+			return
+		}
+		j := h.queue[0]
+		h.queue[0] = job{}
+		h.queue = h.queue[1:]
+		h.mu.Unlock()
+		if j.op == nil {
+			j.work()
+			continue
+		}
+		work := j.op.work
+		j.op.work = nil
+		work()
+		j.loop.postOp(j.op)
+	}
+}
+
+// Offload runs work on a helper, then op.Done here.
+func (l *loop) Offload(work func(), op *Op) {
+	op.work = work
+	l.helping++
+	l.stats.Offloads++
+	l.k.helpers.do(job{loop: l, op: op})
+}
