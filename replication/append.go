@@ -53,8 +53,8 @@ func (p *Partition) Enter(a *Append) {
 // Hold says that a, which has begun, is being checked elsewhere: nobody begins until Resume.
 func (p *Partition) Hold(a *Append) { p.held = a }
 
-// Resume lets the line go on. a, which was held, has gone on before with Append, or was refused.
-func (p *Partition) Resume(a *Append) {
+// Resume lets the line go on; the one that was held has gone on before, with Append, or was refused.
+func (p *Partition) Resume() {
 	p.held = nil
 	for p.held == nil && p.line.first != nil {
 		next := p.line.first

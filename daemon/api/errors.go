@@ -5,7 +5,9 @@ import (
 
 	"kring/replication"
 	"kring/replication/controller"
+	"kring/segment"
 	"kring/wire"
+	"kring/wire/batch"
 )
 
 // kinds are the codes of the controller's refusals.
@@ -41,6 +43,24 @@ var refusals = []struct {
 	{replication.ErrNotEnoughReplicasAfterAppend, wire.NotEnoughReplicasAfterAppend},
 	{replication.ErrTimedOut, wire.RequestTimedOut},
 	{replication.ErrOutOfRange, wire.OffsetOutOfRange},
+
+	{segment.ErrOutOfRange, wire.OffsetOutOfRange},
+	{segment.ErrOutOfOrder, wire.OutOfOrderSequenceNumber},
+	{segment.ErrProducerFenced, wire.InvalidProducerEpoch},
+	{segment.ErrTxnState, wire.InvalidTxnState},
+	{segment.ErrCoordinatorFenced, wire.TransactionCoordinatorFenced},
+	{segment.ErrTooLarge, wire.RecordListTooLarge},
+	{segment.ErrCorrupt, wire.CorruptMessage},
+	{segment.ErrOffline, wire.KafkaStorageError},
+	{segment.ErrNoSpace, wire.KafkaStorageError},
+	{segment.ErrClosed, wire.NotLeaderOrFollower},
+
+	{batch.ErrCorrupt, wire.CorruptMessage},
+	{batch.ErrInvalid, wire.InvalidRecord},
+	{batch.ErrTimestamp, wire.InvalidTimestamp},
+	{batch.ErrTooLarge, wire.MessageTooLarge},
+	{batch.ErrCodec, wire.UnsupportedCompressionType},
+	{batch.ErrLimit, wire.MessageTooLarge},
 }
 
 // codeOf is Kafka's code for an error of any room; UnknownServerError for one that has none.

@@ -1,0 +1,201 @@
+package api
+
+import (
+	"kring/replication"
+	"kring/ring"
+	"kring/segment"
+	"kring/wire"
+)
+
+// fetched is one partition of a Fetch: what is asked, and what the last round has read. While its share is away it belongs to
+// the partition's loop.
+type fetched struct {
+	topic []byte // nil where ids are used
+	id    [16]byte
+	index int32
+	want  wanted
+	told  *sessionPart // in the request's session
+	share *fetchShare
+	next  *fetched // in the share
+
+	code      wire.Code
+	hw        int64
+	stable    int64
+	start     int64
+	r         segment.Range
+	partition *replication.Partition // where to wait
+	aborted   []segment.AbortedTxn
+	skip      bool // not in an incremental answer
+	left      bool // what was read is not sent
+	run       int  // how many stand with it under one topic of the answer
+}
+
+// fetchShare is what a request has for one loop: it travels there and back as a message, and waits there for more.
+type fetchShare struct {
+	ring.Message
+	f           *fetching
+	home        *Context
+	first, last *fetched
+	count       int
+	there, back func(*ring.Message)
+
+	// Set by the sender: wait for more if nothing stands against it; end: let everything go.
+	wait, end bool
+
+	// On home while it is there.
+	at     *fetched // being read
+	got    int64
+	bad    bool
+	holds  bool // ranges are pinned, or the wait is parked
+	more   replication.Wait
+	places []replication.Place
+
+	woken ring.Message // tells the connection's loop that more has come
+}
+
+func (s *fetchShare) start(f *fetching, home *Context) {
+	s.f, s.home = f, home
+	s.there = func(*ring.Message) { s.run() }
+	s.back = func(*ring.Message) { f.home() }
+	s.woken.Run = func(*ring.Message) { f.wake() }
+	s.more.Fire = func(*replication.Wait) {
+		if home == f.c {
+			f.wake()
+		} else {
+			f.c.Loop.Post(&s.woken)
+		}
+	}
+}
+
+func (s *fetchShare) add(o *fetched) {
+	o.share = s
+	s.count++
+	if s.first == nil {
+		s.first = o
+	} else {
+		s.last.next = o
+	}
+	s.last = o
+}
+
+// send takes the share to its loop; on our own it runs at once.
+func (s *fetchShare) send() {
+	if s.home == s.f.c {
+		s.run()
+		return
+	}
+	s.Run = s.there
+	s.home.Loop.Post(&s.Message)
+}
+
+// run lets go of what the round before has left, and reads.
+func (s *fetchShare) run() {
+	s.home.Host.Cancel(&s.more)
+	for o := s.first; o != nil; o = o.next {
+		o.unpin()
+		o.partition = nil
+	}
+	s.got, s.bad, s.holds = 0, false, false
+	if s.end {
+		s.end = false
+		s.ready()
+		return
+	}
+	s.at = s.first
+	s.read()
+}
+
+// read reads partition by partition: how much the next one may give depends on those before.
+func (s *fetchShare) read() {
+	for s.at != nil {
+		if !s.at.read() {
+			return // s.at.r.Done goes on
+		}
+		s.took()
+	}
+	if s.wait && !s.bad && s.got < max(s.f.minBytes, 1) {
+		s.park()
+	}
+	s.ready()
+}
+
+// took counts what s.at was given.
+func (s *fetchShare) took() {
+	o := s.at
+	s.at = o.next
+	if o.r.Err != nil {
+		o.fail(codeOf(o.r.Err))
+	}
+	s.bad = s.bad || o.code != wire.None
+	s.got += o.r.Len
+	s.holds = s.holds || o.r.Len > 0
+}
+
+// park waits for as many bytes as are missing. Of several loops each waits for its part: if all together have enough, one
+// of them has that.
+func (s *fetchShare) park() {
+	s.places = s.places[:0]
+	for o := s.first; o != nil; o = o.next {
+		s.places = append(s.places, replication.Place{Partition: o.partition, Stable: s.f.isolation == replication.ReadCommitted})
+	}
+	s.more.Need = (s.f.minBytes+int64(s.f.spread)-1)/int64(s.f.spread) - s.got
+	s.home.Host.Park(&s.more, s.places)
+	s.holds = true
+}
+
+// ready takes the share back to the connection's loop.
+func (s *fetchShare) ready() {
+	if s.home == s.f.c {
+		s.f.home()
+		return
+	}
+	s.Run = s.back
+	s.f.c.Loop.Post(&s.Message)
+}
+
+// read reads the partition; it is false if the log answers later.
+func (o *fetched) read() bool {
+	s := o.share
+	o.code, o.hw, o.stable, o.start, o.left = wire.None, -1, -1, -1, false
+	o.r.File, o.r.Len, o.r.Err = nil, 0, nil
+	o.aborted = o.aborted[:0]
+	if t := o.lookUp(s.f, s.home); t != nil {
+		o.partition = t.Partition(o.index)
+	}
+	p := o.partition
+	if p == nil {
+		o.fail(wire.NotLeaderOrFollower)
+		return true
+	}
+	if err := p.Check(o.want.epoch); err != nil {
+		o.fail(codeOf(err))
+		return true
+	}
+	o.hw, o.stable, o.start = int64(p.HighWatermark()), int64(p.LastStable()), int64(p.LogStart())
+	if o.r.Done == nil {
+		o.r.Done = func(*segment.Range) {
+			o.share.took()
+			o.share.read()
+		}
+	}
+	room := min(int64(o.want.bytes), int64(s.f.maxBytes)-s.got)
+	from := replication.Offset(o.want.offset)
+	now := p.Read(from, s.f.isolation, int(max(room, 0)), s.got == 0, &o.r)
+	if s.f.isolation == replication.ReadCommitted && o.want.offset < o.stable {
+		o.aborted = p.Aborted(o.aborted, from, replication.Offset(o.stable))
+	}
+	return now
+}
+
+// fail makes the answer for this partition an error.
+func (o *fetched) fail(code wire.Code) {
+	o.unpin()
+	o.code, o.hw, o.stable, o.start = code, -1, -1, -1
+}
+
+func (o *fetched) unpin() {
+	if o.r.Len > 0 {
+		o.r.Unpin()
+	}
+	o.r.File, o.r.Len = nil, 0
+}
