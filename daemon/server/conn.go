@@ -166,13 +166,10 @@ func (c *Conn) pop() {
 		c.tail = nil
 	}
 	r.next = nil
-	switch r.stage {
-	case answered:
+	if r.stage == answered {
 		c.s.counters.Answers++
 		c.conn.Send(r.parts, &r.op)
 		return
-	case fatal:
-		c.finish(r.reason)
 	}
 	c.count--
 	c.s.recycle(r)

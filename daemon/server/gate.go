@@ -11,22 +11,27 @@ type Gate struct {
 	// Refused counts the connections turned away.
 	Refused uint64
 
-	loop   ring.Loop
-	most   int
-	perIP  int
-	count  int
-	counts map[netip.Addr]int
+	loop       ring.Loop
+	most       int
+	perIP      int
+	exceptions map[netip.Addr]int
+	count      int
+	counts     map[netip.Addr]int
 }
 
 // NewGate makes a gate on the accepting loop: at most most connections (max.connections), at most perIP from one address
-// (max.connections.per.ip).
-func NewGate(loop ring.Loop, most, perIP int) *Gate {
-	return &Gate{loop: loop, most: most, perIP: perIP, counts: map[netip.Addr]int{}}
+// (max.connections.per.ip) unless exceptions says otherwise (max.connections.per.ip.overrides).
+func NewGate(loop ring.Loop, most, perIP int, exceptions map[netip.Addr]int) *Gate {
+	return &Gate{loop: loop, most: most, perIP: perIP, exceptions: exceptions, counts: map[netip.Addr]int{}}
 }
 
 // Admit counts a connection from addr in, unless a limit is reached.
 func (g *Gate) Admit(addr netip.Addr) bool {
-	if g.count >= g.most || g.counts[addr] >= g.perIP {
+	most, special := g.exceptions[addr]
+	if !special {
+		most = g.perIP
+	}
+	if g.count >= g.most || g.counts[addr] >= most {
 		g.Refused++
 		return false
 	}

@@ -17,7 +17,6 @@ const (
 	handling              // the handler's
 	answered              // waits for its turn, or is being sent
 	silent                // ended without an answer
-	fatal                 // ends the connection when its turn comes
 )
 
 // Request is one request and, later, its answer. It is pooled: see the package comment for who may touch it when.
@@ -43,7 +42,6 @@ type Request struct {
 
 	next    *Request // in the connection's order, or in the pool
 	stage   stage
-	reason  Reason
 	charged int64 // bytes counted in Server.held
 	out     *ring.Buf
 	parts   []ring.Part
@@ -101,8 +99,8 @@ func (r *Request) NoReply() {
 // Close ends the request without an answer and closes its connection after the answers before it have left. The reason is
 // counted.
 func (r *Request) Close(reason Reason) {
-	r.end(fatal)
-	r.reason = reason
+	r.end(silent)
+	r.Conn.finish(reason)
 	r.Conn.ready(r)
 }
 

@@ -80,7 +80,7 @@ func New(loop ring.Loop, o Options, dispatch func(*Request)) *Server {
 func (s *Server) Attach(socket ring.Socket, peer netip.AddrPort, listener string, gate *Gate) *Conn {
 	c := &Conn{Listener: listener, s: s, peer: peer, active: s.loop.Now()}
 	c.idle.Fire = func(*ring.Timer) { c.tick() }
-	c.leaving.gate, c.leaving.addr = gate, peer.Addr()
+	c.leaving.gate, c.leaving.addr = gate, peer.Addr().Unmap()
 	c.leaving.Run = c.leaving.run
 	c.next = s.conns
 	if s.conns != nil {

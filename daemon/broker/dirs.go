@@ -1,0 +1,100 @@
+package broker
+
+import (
+	"fmt"
+
+	"kring/ring"
+	"kring/segment"
+)
+
+// openDirs locks and reads every log dir.
+func (b *Broker) openDirs(t *ring.Task) error {
+	for _, path := range b.static.LogDirs {
+		d, err := segment.OpenDir(t, path, segment.DirOptions{BrokerID: -1, Log: b.log})
+		if err != nil {
+			return err
+		}
+		b.dirs = append(b.dirs, &dir{Dir: d})
+		for p, o := range d.HighWatermarks() {
+			b.marks[p] = o
+		}
+	}
+	return nil
+}
+
+// identify finds the broker's id and holds cluster and broker id against the log dirs'.
+func (b *Broker) identify(t *ring.Task) error {
+	id := b.static.BrokerID
+	for _, d := range b.dirs {
+		m, ok, err := segment.ReadMeta(t, d.Path())
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if m.ClusterID != "" && m.ClusterID != b.node.ClusterID {
+			return fmt.Errorf("%s/meta.properties: cluster.id is %s, but the store's is %s: the log dir belongs to another cluster",
+				d.Path(), m.ClusterID, b.node.ClusterID)
+		}
+		if id >= 0 && m.BrokerID >= 0 && m.BrokerID != id {
+			return fmt.Errorf("%s/meta.properties: broker.id is %d, but %d is configured or stands in another log dir", d.Path(), m.BrokerID, id)
+		}
+		if m.BrokerID >= 0 {
+			id = m.BrokerID
+		}
+	}
+	var err error
+	if b.node.ID, err = b.ctl.BrokerID(t, id); err != nil {
+		return fmt.Errorf("finding a broker id: %w", err)
+	}
+	for _, d := range b.dirs {
+		if err := d.WriteMeta(t, segment.Meta{ClusterID: b.node.ClusterID, BrokerID: b.node.ID}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeDirs writes what the next start needs, marks the dirs clean if they are, and unlocks them.
+func (b *Broker) closeDirs(t *ring.Task) error {
+	var first error
+	if b.store.Close != nil {
+		first = b.store.Close(t)
+	}
+	for _, d := range b.dirs {
+		if err := d.Close(t, !d.spoiled); err != nil && first == nil {
+			first = err
+		}
+	}
+	b.dirs = nil
+	return first
+}
+
+// place chooses the log dir for a new partition: the one with the fewest.
+func (b *Broker) place(p segment.Partition) *dir {
+	if d := b.placed[p]; d != nil {
+		return d
+	}
+	best := b.dirs[0]
+	for _, d := range b.dirs[1:] {
+		if d.count < best.count {
+			best = d
+		}
+	}
+	b.occupy(p, best)
+	return best
+}
+
+// occupy and vacate keep the books of what lies where.
+func (b *Broker) occupy(p segment.Partition, d *dir) {
+	b.placed[p] = d
+	d.count++
+}
+
+func (b *Broker) vacate(p segment.Partition) {
+	if d := b.placed[p]; d != nil {
+		d.count--
+		delete(b.placed, p)
+	}
+}

@@ -1,0 +1,184 @@
+package broker
+
+import (
+	"kring/metadata"
+	"kring/replication"
+	"kring/replication/controller"
+	"kring/ring"
+	"kring/segment"
+)
+
+// order is one partition of a LeaderAndIsr on its way to its shard and back.
+type order struct {
+	controller.LeaderState
+	opening
+	settings settings
+	mark     segment.Offset
+	err      error
+}
+
+// becomeLeader is the broker's part of LeaderAndIsr: logs are opened or made, partitions led, on the loops they live on.
+func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)) {
+	orders := make([]order, len(parts))
+	work := make([][]*order, len(b.shards))
+	topics := map[string]*controller.LeaderState{}
+	counts := map[string]int{}
+	var names []string
+	for i := range parts {
+		o := &orders[i]
+		o.LeaderState = parts[i]
+		p := segment.Partition{Topic: o.Topic, Index: o.Partition}
+		o.at, o.dir, o.settings, o.mark = p, b.place(p), b.settingsOf(o.Config), b.marks[p]
+		o.options = o.dir.Options(p)
+		o.options.Config, o.options.TopicID = o.settings.log, segment.TopicID(o.ID)
+		b.configs[o.Topic] = o.Config
+		s := b.shardOf(p)
+		work[s.id] = append(work[s.id], o)
+		if topics[o.Topic] == nil {
+			topics[o.Topic] = &parts[i]
+			names = append(names, o.Topic)
+		}
+		counts[o.Topic] = max(counts[o.Topic], int(o.Partition)+1)
+	}
+	b.spread(func(s *shard, done func()) {
+		for _, name := range names {
+			s.ctx.AddTopic(name, topics[name].ID, counts[name])
+		}
+		if len(work[s.id]) == 0 {
+			done()
+			return
+		}
+		ring.Go(s.loop, func(t *ring.Task) {
+			for _, o := range work[s.id] {
+				o.err = s.lead(t, o)
+			}
+			done()
+		})
+	}, func() {
+		errs := make([]error, len(orders))
+		for i := range orders {
+			if errs[i] = orders[i].err; errs[i] != nil {
+				orders[i].dir.spoiled = true
+				b.log.Error("partition is offline", "topic", orders[i].Topic, "partition", orders[i].Partition, "error", errs[i])
+			}
+		}
+		done(errs)
+	})
+}
+
+// lead does as one partition of a LeaderAndIsr says.
+func (s *shard) lead(t *ring.Task, o *order) error {
+	r := s.byName[o.at]
+	if r == nil {
+		o.options.Files, o.options.Log = s.files, s.b.log
+		l, err := segment.Open(t, o.options)
+		if err != nil {
+			return err
+		}
+		r = &replica{Partition: o.at, dir: o.dir, log: l}
+		s.add(r)
+	}
+	if err := r.log.Failed(); err != nil {
+		return err
+	}
+	if r.part == nil {
+		if err := r.log.SetTopicID(t, segment.TopicID(o.ID)); err != nil {
+			return err
+		}
+		r.part = replication.New(replication.Options{Host: s.ctx.Host, Self: s.b.node.ID, Topic: o.Topic, TopicID: o.ID,
+			Index: o.Partition, Log: r.log, Config: o.settings.repl})
+		r.log.OnFail = func(err error) { s.failed(r, err) }
+	}
+	r.log.SetConfig(o.settings.log)
+	r.part.SetConfig(o.settings.repl)
+	state := replication.State{Leader: o.State.Leader, LeaderEpoch: int32(o.State.LeaderEpoch),
+		PartitionEpoch: int32(o.State.PartitionEpoch), ISR: o.State.ISR, Replicas: o.State.Replicas}
+	if state.Leader == s.b.node.ID {
+		r.part.Lead(state, replication.Offset(o.mark))
+	} else {
+		r.part.Resign(state)
+	}
+	s.ctx.AddTopic(o.Topic, o.ID, int(o.Partition)+1).Partitions[o.Partition] = r.part
+	return nil
+}
+
+// failed is told that a log went offline: the controller hears of it and asks again.
+func (s *shard) failed(r *replica, err error) {
+	s.b.log.Error("log went offline", "topic", r.Topic, "partition", r.Index, "error", err)
+	post(s.b.loop, func() {
+		if !s.b.stopping {
+			s.b.ctl.LogDirFailed()
+		}
+	})
+}
+
+// stopReplicas is the broker's part of StopReplica: the replicas are given up, and their logs removed if asked.
+func (b *Broker) stopReplicas(parts []controller.StopReplica, done func([]error)) {
+	errs := make([]error, len(parts))
+	work := make([][]int, len(b.shards))
+	for i := range parts {
+		s := b.shardOf(segment.Partition{Topic: parts[i].Topic, Index: parts[i].Partition})
+		work[s.id] = append(work[s.id], i)
+	}
+	b.spread(func(s *shard, done func()) {
+		if len(work[s.id]) == 0 {
+			done()
+			return
+		}
+		ring.Go(s.loop, func(t *ring.Task) {
+			for _, i := range work[s.id] {
+				errs[i] = s.stop(t, &parts[i])
+			}
+			done()
+		})
+	}, func() {
+		b.forget(parts, errs)
+		done(errs)
+	})
+}
+
+// forget takes removed partitions off the books, and topics without any off the loops.
+func (b *Broker) forget(parts []controller.StopReplica, errs []error) {
+	for i := range parts {
+		p := &parts[i]
+		at := segment.Partition{Topic: p.Topic, Index: p.Partition}
+		if errs[i] != nil || !p.Delete {
+			continue
+		}
+		b.vacate(at)
+		delete(b.marks, at)
+		if p.LeaderEpoch == controller.EpochDuringDelete && p.Partition == 0 {
+			name, id := p.Topic, p.ID
+			for _, s := range b.shards {
+				post(s.loop, func() { s.drop(name, id) })
+			}
+		}
+	}
+}
+
+// drop forgets a deleted topic, unless another one of its name has come.
+func (s *shard) drop(name string, id metadata.TopicID) {
+	if t := s.ctx.Topic([]byte(name)); t != nil && t.ID == id {
+		s.ctx.RemoveTopic(name)
+	}
+}
+
+// stop gives up one replica.
+func (s *shard) stop(t *ring.Task, p *controller.StopReplica) error {
+	r := s.byName[segment.Partition{Topic: p.Topic, Index: p.Partition}]
+	if r == nil {
+		return nil
+	}
+	if p.LeaderEpoch != controller.EpochDuringDelete && r.part != nil && int32(p.LeaderEpoch) < r.part.LeaderEpoch() {
+		return replication.ErrFencedEpoch
+	}
+	s.remove(r)
+	if topic := s.ctx.Topic([]byte(p.Topic)); topic != nil && topic.Partition(p.Partition) == r.part && r.part != nil {
+		topic.Partitions[p.Partition] = nil
+	}
+	r.quiet(t)
+	if p.Delete {
+		return r.log.Remove(t)
+	}
+	return r.log.Close(t)
+}

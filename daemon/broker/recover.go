@@ -1,0 +1,89 @@
+package broker
+
+import (
+	"time"
+
+	"kring/metadata"
+	"kring/ring"
+	"kring/segment"
+)
+
+// recover opens the logs found in the log dirs, each on its loop. One that cannot be opened is told to the controller when it
+// names the partition: the others do not suffer.
+func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs map[string]metadata.Config) {
+	began := b.loop.Now()
+	work := make([][]opening, len(b.shards))
+	total := 0
+	for _, d := range b.dirs {
+		for _, p := range d.Partitions() {
+			if other := b.placed[p]; other != nil {
+				b.log.Error("partition lies in two log dirs, the second is left alone", "topic", p.Topic, "partition", p.Index,
+					"first", other.Path(), "second", d.Path())
+				continue
+			}
+			b.occupy(p, d)
+			s := b.shardOf(p)
+			o := opening{at: p, dir: d, options: d.Options(p)}
+			o.options.Config = b.settingsOf(configs[p.Topic]).log
+			work[s.id] = append(work[s.id], o)
+			total++
+		}
+	}
+	for topic, c := range configs {
+		b.configs[topic] = c
+	}
+	if total == 0 {
+		return
+	}
+	parallel := max(b.static.RecoveryThreads*len(b.dirs), 1)
+	b.log.Info("loading logs", "partitions", total)
+	var told time.Duration
+	loaded := 0
+	b.each(t, func(s *shard, done func()) {
+		s.open(work[s.id], parallel, func(o *opening) {
+			post(b.loop, func() {
+				loaded++
+				if o.err != nil {
+					o.dir.spoiled = true
+					b.log.Error("log cannot be opened", "topic", o.at.Topic, "partition", o.at.Index, "error", o.err)
+				}
+				if now := b.loop.Now(); now-told >= time.Second {
+					told = now
+					b.log.Info("loading logs", "loaded", loaded, "of", total)
+				}
+			})
+		}, done)
+	})
+	b.log.Info("logs loaded", "partitions", total, "took", (b.loop.Now() - began).Round(time.Millisecond))
+	for _, d := range b.dirs {
+		d.DeleteLeftovers(b.static.FileDeleteDelay.Milliseconds())
+	}
+}
+
+// opening is one log to be opened.
+type opening struct {
+	at      segment.Partition
+	dir     *dir
+	options segment.Options
+	err     error
+}
+
+// open opens logs of this shard, parallel at a time; opened is called after each, finished last, both here.
+func (s *shard) open(work []opening, parallel int, opened func(*opening), finished func()) {
+	if len(work) == 0 {
+		finished()
+		return
+	}
+	all := make([]segment.Options, len(work))
+	for i := range work {
+		work[i].options.Files, work[i].options.Log = s.files, s.b.log
+		all[i] = work[i].options
+	}
+	segment.OpenAll(s.loop, all, parallel, func(i int, l *segment.Log, err error) {
+		o := &work[i]
+		if o.err = err; err == nil {
+			s.add(&replica{Partition: o.at, dir: o.dir, log: l})
+		}
+		opened(o)
+	}, finished)
+}

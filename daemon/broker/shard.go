@@ -1,0 +1,136 @@
+package broker
+
+import (
+	"kring/daemon/api"
+	"kring/daemon/server"
+	"kring/replication"
+	"kring/ring"
+	"kring/segment"
+)
+
+// shard is one loop's part of the broker. All but id and b is touched on its loop alone.
+type shard struct {
+	id     int
+	b      *Broker
+	loop   ring.Loop
+	ctx    *api.Context
+	server *server.Server
+	files  *segment.Files
+
+	first, last *replica // in the order they were opened
+	byName      map[segment.Partition]*replica
+	retaining   bool
+}
+
+// replica is one open log and what replicates it.
+type replica struct {
+	segment.Partition
+	dir  *dir // loop 0's; here only passed back
+	log  *segment.Log
+	part *replication.Partition // nil until the controller has named it
+	gone bool
+
+	next, prev *replica
+}
+
+// filesOpen bounds the open files of a loop that nothing uses at the moment.
+const filesOpen = 2000
+
+// makeShards makes the loops' own parts, each on its loop.
+func (b *Broker) makeShards(t *ring.Task) {
+	b.shards = make([]*shard, len(b.o.Loops))
+	for i, l := range b.o.Loops {
+		s := &shard{id: i, b: b, loop: l, ctx: api.NewContext(b.node, l), byName: map[segment.Partition]*replica{}}
+		b.shards[i] = s
+		b.node.Contexts = append(b.node.Contexts, s.ctx)
+	}
+	o := server.Options{RequestBytes: int(b.static.RequestMax), IdleMax: b.static.ConnectionsMaxIdle, Log: b.log}
+	if b.static.QueuedBytes > 0 {
+		o.QueuedBytes = max(b.static.QueuedBytes/int64(len(b.shards)), 1)
+	}
+	b.each(t, func(s *shard, done func()) {
+		s.files = segment.NewFiles(s.loop, filesOpen)
+		s.server = server.New(s.loop, o, s.ctx.Dispatch)
+		s.ctx.Server = s.server
+		done()
+	})
+}
+
+// each runs fn on every shard's loop and waits until each has called done there. fn is not called on loop 0 from inside t.
+func (b *Broker) each(t *ring.Task, fn func(s *shard, done func())) {
+	if len(b.shards) == 0 {
+		return
+	}
+	t.Suspend(func(wake func()) { b.spread(fn, wake) })
+}
+
+// spread runs fn on every shard's loop and calls finished on loop 0, later, when each has called done.
+func (b *Broker) spread(fn func(s *shard, done func()), finished func()) {
+	left := len(b.shards)
+	for _, s := range b.shards {
+		post(s.loop, func() {
+			fn(s, func() {
+				post(b.loop, func() {
+					if left--; left == 0 {
+						finished()
+					}
+				})
+			})
+		})
+	}
+}
+
+// call is a function on its way to a loop.
+type call struct {
+	ring.Message
+	fn func()
+}
+
+// post runs fn on l, later.
+func post(l ring.Loop, fn func()) {
+	c := &call{fn: fn}
+	c.Run = func(*ring.Message) { c.fn() }
+	l.Post(&c.Message)
+}
+
+// add puts a replica on the shard's list.
+func (s *shard) add(r *replica) {
+	s.byName[r.Partition] = r
+	if r.prev = s.last; r.prev == nil {
+		s.first = r
+	} else {
+		r.prev.next = r
+	}
+	s.last = r
+}
+
+// remove takes it off.
+func (s *shard) remove(r *replica) {
+	r.gone = true
+	delete(s.byName, r.Partition)
+	if r.prev == nil {
+		s.first = r.next
+	} else {
+		r.prev.next = r.next
+	}
+	if r.next == nil {
+		s.last = r.prev
+	} else {
+		r.next.prev = r.prev
+	}
+	r.next, r.prev = nil, nil
+}
+
+// replicas is a copy of the list, for tasks that wait while they go through it.
+func (s *shard) replicas() []*replica {
+	all := make([]*replica, 0, len(s.byName))
+	for r := s.first; r != nil; r = r.next {
+		all = append(all, r)
+	}
+	return all
+}
+
+// shardOf is where a partition lives.
+func (b *Broker) shardOf(p segment.Partition) *shard {
+	return b.shards[(api.HashTopic(p.Topic)+uint32(p.Index))%uint32(len(b.shards))]
+}

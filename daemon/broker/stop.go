@@ -1,0 +1,72 @@
+package broker
+
+import (
+	"time"
+
+	"kring/ring"
+)
+
+const (
+	// drainFirst is how long a stop waits for requests before it lets those go that wait for data.
+	drainFirst = 200 * time.Millisecond
+	// drainMost is how long it waits for peers to read their answers.
+	drainMost = 5 * time.Second
+)
+
+// drain ends the connections: what is under way is answered, nothing more is taken.
+func (b *Broker) drain(t *ring.Task) {
+	b.each(t, func(s *shard, done func()) {
+		ring.Go(s.loop, func(t *ring.Task) {
+			s.server.Stop()
+			s.await(t, drainFirst)
+			for r := s.first; r != nil; r = r.next {
+				if r.part != nil {
+					r.part.Close()
+				}
+			}
+			s.await(t, drainMost)
+			s.server.Abort()
+			s.await(t, drainMost)
+			done()
+		})
+	})
+}
+
+// await waits until the server holds nothing, at most for limit.
+func (s *shard) await(t *ring.Task, limit time.Duration) {
+	for end := s.loop.Now() + limit; s.server.Count()+s.server.Busy() > 0 && s.loop.Now() < end; {
+		t.Sleep(quietStep)
+	}
+}
+
+// closeLogs closes every log and writes the checkpoints.
+func (b *Broker) closeLogs(t *ring.Task) {
+	b.each(t, func(s *shard, done func()) {
+		ring.Go(s.loop, func(t *ring.Task) {
+			for _, r := range s.replicas() {
+				r.quiet(t)
+				if err := r.log.Close(t); err != nil {
+					post(b.loop, func() { r.dir.spoiled = true })
+					s.b.log.Error("log did not close", "topic", r.Topic, "partition", r.Index, "error", err)
+				}
+			}
+			done()
+		})
+	})
+	b.checkpoint(t, recoveryPoints)
+	b.checkpoint(t, logStarts)
+	if b.recovered {
+		b.checkpoint(t, highWatermarks)
+	}
+}
+
+// quiet ends the replica and waits until its log has answered all appends.
+func (r *replica) quiet(t *ring.Task) {
+	if r.part == nil {
+		return
+	}
+	r.part.Close()
+	for !r.part.Idle() {
+		t.Sleep(quietStep)
+	}
+}

@@ -1,0 +1,144 @@
+package broker
+
+import (
+	"time"
+
+	"kring/ring"
+	"kring/segment"
+)
+
+// upkeep is what a broker does by the clock: retention, checkpoints, flushes.
+type upkeep struct {
+	timers []*ring.Timer
+	busy   int // tasks of loop 0 under way
+	idle   func()
+	closed bool
+}
+
+// quietStep is how long the stop waits before it looks again.
+const quietStep = 2 * time.Millisecond
+
+// begin starts the clocks.
+func (u *upkeep) begin(b *Broker) {
+	u.every(b, b.static.RetentionCheckInterval, func(t *ring.Task) { b.retain(t) })
+	u.every(b, b.static.RecoveryPointInterval, func(t *ring.Task) { b.checkpoint(t, recoveryPoints) })
+	u.every(b, b.static.LogStartInterval, func(t *ring.Task) { b.checkpoint(t, logStarts) })
+	u.every(b, b.static.HighWatermarkInterval, func(t *ring.Task) { b.checkpoint(t, highWatermarks) })
+}
+
+// every runs fn as a task of loop 0, again after each interval; never twice at once.
+func (u *upkeep) every(b *Broker, interval time.Duration, fn func(*ring.Task)) {
+	if interval <= 0 {
+		return
+	}
+	timer := &ring.Timer{}
+	timer.Fire = func(*ring.Timer) {
+		u.busy++
+		ring.Go(b.loop, func(t *ring.Task) {
+			fn(t)
+			u.busy--
+			if u.closed {
+				if u.busy == 0 && u.idle != nil {
+					post(b.loop, u.idle)
+				}
+				return
+			}
+			b.loop.After(interval, timer)
+		})
+	}
+	u.timers = append(u.timers, timer)
+	b.loop.After(interval, timer)
+}
+
+// end stops the clocks and waits for what they have begun.
+func (u *upkeep) end(t *ring.Task, b *Broker) {
+	u.closed = true
+	for _, timer := range u.timers {
+		b.loop.Cancel(timer)
+	}
+	if u.busy > 0 {
+		t.Suspend(func(wake func()) { u.idle = wake })
+	}
+}
+
+// retain lets every log delete what its settings say.
+func (b *Broker) retain(t *ring.Task) {
+	b.each(t, func(s *shard, done func()) {
+		ring.Go(s.loop, func(t *ring.Task) {
+			for _, r := range s.replicas() {
+				if r.gone || r.part == nil || r.log.Failed() != nil {
+					continue
+				}
+				n, err := r.log.Retain(t, s.loop.UnixMilli(), segment.Offset(r.part.HighWatermark()))
+				if err != nil {
+					s.b.log.Error("retention failed", "topic", r.Topic, "partition", r.Index, "error", err)
+				} else if n > 0 {
+					s.b.log.Info("segments deleted", "topic", r.Topic, "partition", r.Index, "segments", n, "log.start", r.log.Start())
+				}
+			}
+			done()
+		})
+	})
+}
+
+// kind is one of the checkpoint files.
+type kind uint8
+
+const (
+	recoveryPoints kind = iota
+	logStarts
+	highWatermarks
+)
+
+// checkpoint gathers offsets from all loops and writes one file in each log dir.
+func (b *Broker) checkpoint(t *ring.Task, what kind) {
+	if len(b.shards) == 0 {
+		return
+	}
+	parts := make([]map[*dir][]segment.Checkpoint, len(b.shards))
+	b.each(t, func(s *shard, done func()) {
+		parts[s.id] = s.offsets(what)
+		done()
+	})
+	for _, d := range b.dirs {
+		var all []segment.Checkpoint
+		for _, p := range parts {
+			all = append(all, p[d]...)
+		}
+		var err error
+		switch what {
+		case recoveryPoints:
+			err = d.WriteRecoveryPoints(t, all)
+		case logStarts:
+			err = d.WriteLogStarts(t, all)
+		case highWatermarks:
+			err = d.WriteHighWatermarks(t, all)
+		}
+		if err != nil {
+			b.log.Error("checkpoint failed", "dir", d.Path(), "error", err)
+		}
+	}
+}
+
+// offsets is this shard's part of a checkpoint, by log dir.
+func (s *shard) offsets(what kind) map[*dir][]segment.Checkpoint {
+	out := map[*dir][]segment.Checkpoint{}
+	for r := s.first; r != nil; r = r.next {
+		c := segment.Checkpoint{Partition: r.Partition}
+		switch what {
+		case recoveryPoints:
+			c.Offset = r.log.Durable()
+		case logStarts:
+			if c.Offset = r.log.Start(); c.Offset == 0 {
+				continue // that is where its first segment begins
+			}
+		case highWatermarks:
+			if r.part == nil {
+				continue
+			}
+			c.Offset = segment.Offset(r.part.HighWatermark())
+		}
+		out[r.dir] = append(out[r.dir], c)
+	}
+	return out
+}
