@@ -36,6 +36,9 @@ type Partition struct {
 	TopicID [16]byte
 	Index   int32
 
+	// OnFail, if set, is told that the log has failed, after everybody who waited was answered.
+	OnFail func(error)
+
 	host   *Host
 	self   int32
 	log    *segment.Log
@@ -61,7 +64,7 @@ func New(o Options) *Partition {
 	p := &Partition{Topic: o.Topic, TopicID: o.TopicID, Index: o.Index, host: o.Host, self: o.Self, log: o.Log, state: State{Leader: -1, LeaderEpoch: NoEpoch}}
 	p.SetConfig(o.Config)
 	p.log.OnWritten = p.wrote
-	p.log.OnFail = func(error) { p.drop(ErrOffline) }
+	p.log.OnFail = p.failed
 	return p
 }
 
@@ -196,6 +199,14 @@ func (p *Partition) Fetched(replica int32, end Offset) error {
 	}
 	p.advance()
 	return nil
+}
+
+// failed is the log's news that it is offline.
+func (p *Partition) failed(err error) {
+	p.drop(ErrOffline)
+	if p.OnFail != nil {
+		p.OnFail(err)
+	}
 }
 
 // wrote is the log's news that it is written further.
