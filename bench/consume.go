@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kring/wire/batch"
 )
 
 // Consume reads the topic from its start, again and again, on Readers connections (reader i takes the partitions p with
@@ -168,32 +170,29 @@ func (r *run) fetch(c *conn, at []cursor, wait time.Duration, each func(now time
 	return total, nil
 }
 
-var errBatch = errors.New("bench: the broker sent a damaged record batch")
-
 // advance moves the cursor past the whole batches of b; the last may be cut off, as Kafka's protocol allows.
 func (cur *cursor) advance(b []byte, now time.Duration, each func(time.Duration, []byte)) error {
-	for len(b) >= 61 {
-		n := int(binary.BigEndian.Uint32(b[8:])) + 12
-		if n < 61 {
-			return errBatch
-		}
-		if n > len(b) {
+	for {
+		first, rest, err := batch.Whole(b)
+		if errors.Is(err, batch.ErrShort) {
 			return nil
 		}
-		cur.offset = int64(binary.BigEndian.Uint64(b)) + int64(binary.BigEndian.Uint32(b[23:])) + 1
-		for rest := b[61:n]; each != nil && len(rest) > 0; {
-			size, m := binary.Varint(rest)
-			if m <= 0 || size < 0 || int64(len(rest)-m) < size {
-				return errBatch
-			}
-			var rec kmsg.Record
-			if err := rec.ReadFrom(rest[:m+int(size)]); err != nil {
-				return errBatch
-			}
-			each(now, rec.Value)
-			rest = rest[m+int(size):]
+		if err != nil {
+			return fmt.Errorf("bench: partition %d: the broker sent a damaged batch: %w", cur.partition, err)
 		}
-		b = b[n:]
+		cur.offset = batch.Header(first).NextOffset()
+		if each != nil {
+			r, err := batch.Open(first, frameMax)
+			if err != nil {
+				return err
+			}
+			for r.Next() {
+				each(now, r.Value)
+			}
+			if r.Err != nil {
+				return r.Err
+			}
+		}
+		b = rest
 	}
-	return nil
 }

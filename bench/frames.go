@@ -3,11 +3,12 @@ package bench
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"math/rand/v2"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kring/wire/batch"
 )
 
 // The versions bench speaks: Kafka 3.9 and every broker since 2.4 serve them.
@@ -17,8 +18,6 @@ const (
 	createVersion  = 5
 	listVersion    = 4
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // values makes n record values of size bytes; the first 8 of each are left for the send time. Text-like bytes compress
 // about as log lines do, so that codecs are neither idle nor helpless.
@@ -38,37 +37,18 @@ func values(n, size int) [][]byte {
 }
 
 // batch encodes one record batch; stamp goes into the first 8 bytes of each value.
-func (o *Options) batch(vals [][]byte, stamp time.Duration) ([]byte, error) {
-	var records []byte
-	for i, v := range vals {
-		binary.BigEndian.PutUint64(v, uint64(stamp))
-		r := kmsg.NewRecord()
-		r.OffsetDelta = int32(i)
-		r.Value = v
-		r.Length = int32(len(r.AppendTo(nil)) - 1)
-		records = r.AppendTo(records)
-	}
-	codec, records, err := compress(o.Codec, records)
-	if err != nil {
-		return nil, err
-	}
+func (o *Options) batch(vals [][]byte, stamp time.Duration) []byte {
+	codec, _ := batch.CodecByName(o.Codec)
+	b := batch.NewBuilder(codec)
 	now := time.Now().UnixMilli()
-	b := kmsg.NewRecordBatch()
-	b.Length = int32(49 + len(records))
-	b.Magic = 2
-	b.PartitionLeaderEpoch = -1
-	b.Attributes = codec
-	b.LastOffsetDelta = int32(len(vals) - 1)
-	b.FirstTimestamp, b.MaxTimestamp = now, now
-	b.ProducerID, b.ProducerEpoch, b.FirstSequence = -1, -1, -1
-	b.NumRecords = int32(len(vals))
-	b.Records = records
-	raw := b.AppendTo(nil)
-	binary.BigEndian.PutUint32(raw[17:], crc32.Checksum(raw[21:], castagnoli))
-	return raw, nil
+	for _, v := range vals {
+		binary.BigEndian.PutUint64(v, uint64(stamp))
+		b.Add(now, nil, v)
+	}
+	return b.AppendTo(nil)
 }
 
-func (o *Options) produceFrame(partition int, batch []byte) []byte {
+func (o *Options) produceFrame(partition int, records []byte) []byte {
 	req := kmsg.NewPtrProduceRequest()
 	req.Version = produceVersion
 	req.Acks = int16(o.Acks)
@@ -77,7 +57,7 @@ func (o *Options) produceFrame(partition int, batch []byte) []byte {
 	t.Topic = o.Topic
 	p := kmsg.NewProduceRequestTopicPartition()
 	p.Partition = int32(partition)
-	p.Records = batch
+	p.Records = records
 	t.Partitions = append(t.Partitions, p)
 	req.Topics = append(req.Topics, t)
 	return encode(req, 1)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"kring/wire/batch"
 )
 
 // Options says what to run. The zero value of a field means what its comment says.
@@ -48,6 +50,9 @@ func (o *Options) check() error {
 		return fmt.Errorf("bench: a record value holds its send time: size %d must be at least 8", o.Size)
 	case o.Acks < -1 || o.Acks > 1:
 		return fmt.Errorf("bench: acks is -1, 0 or 1, not %d", o.Acks)
+	}
+	if _, ok := batch.CodecByName(o.Codec); !ok && o.Codec != "" {
+		return fmt.Errorf("bench: codec %q is none of none, gzip, snappy, lz4, zstd", o.Codec)
 	}
 	return nil
 }

@@ -38,10 +38,7 @@ func withTopic(ctx context.Context, o *Options, load string, start func(*run) er
 
 func (r *run) producers(stamped bool) error {
 	vals := values(r.o.Records, r.o.Size)
-	raw, err := r.o.batch(vals, 0)
-	if err != nil {
-		return err
-	}
+	raw := r.o.batch(vals, 0)
 	for i := range r.o.Conns {
 		frame := r.o.produceFrame(i%r.o.Partitions, raw)
 		err := r.worker(func(c *conn) error {
@@ -74,11 +71,7 @@ func (p *producer) loop() error {
 	for !p.stop.Load() {
 		slot := pace.wait()
 		if p.vals != nil {
-			raw, err := p.o.batch(p.vals, slot.Sub(p.base))
-			if err != nil {
-				return err
-			}
-			p.frame = p.o.produceFrame(p.index%p.o.Partitions, raw)
+			p.frame = p.o.produceFrame(p.index%p.o.Partitions, p.o.batch(p.vals, slot.Sub(p.base)))
 		}
 		if _, err := p.conn.Write(p.frame); err != nil {
 			return err

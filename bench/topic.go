@@ -77,10 +77,7 @@ func (o *Options) ready(until time.Time) error {
 	defer c.Close()
 	one := *o
 	one.Acks, one.Codec = 1, ""
-	raw, err := one.batch(values(1, 8), 0)
-	if err != nil {
-		return err
-	}
+	raw := one.batch(values(1, 8), 0)
 	for p := 0; p < o.Partitions; {
 		if _, err := c.Write(one.produceFrame(p, raw)); err != nil {
 			return err
