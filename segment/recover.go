@@ -1,0 +1,325 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"kring/ring"
+)
+
+// recoverSegments finds the end of the log. After an unclean stop every segment from the recovery point on is read, checked and
+// indexed anew; the first batch that is not whole ends the log. After a clean stop only the last segment's tail is looked
+// at. It says whether the log was changed beyond what a clean stop promises.
+func (l *Log) recoverSegments(t *ring.Task, f *found, o Options, epochsLost bool) (changed bool, err error) {
+	if len(l.segs) == 0 {
+		return false, nil
+	}
+	from := len(l.segs)
+	if !o.Clean {
+		from = l.floor(o.RecoveryPoint)
+	}
+	if epochsLost {
+		if err := l.scanEpochs(t, from); err != nil {
+			return false, err
+		}
+	}
+	for i := range min(from, len(l.segs)) {
+		if l.segs[i].txnDirty {
+			from = i // its aborted transactions are found by reading
+			break
+		}
+	}
+	if from == len(l.segs) {
+		ok, err := l.trustLast(t)
+		if err != nil || ok {
+			return false, err
+		}
+		from--
+	}
+	if err := l.producersUpTo(t, f.snapshots, l.segs[from].base); err != nil {
+		return false, err
+	}
+	for i := from; i < len(l.segs); i++ {
+		s := l.segs[i]
+		cut, err := l.recoverSegment(t, s, i)
+		if err != nil {
+			return false, err
+		}
+		if cut && i+1 < len(l.segs) {
+			l.warn("deleting the segments behind a damaged one", "segment", s.base, "deleted", len(l.segs)-i-1)
+			if err := l.removeFrom(t, i+1); err != nil {
+				return false, err
+			}
+			s.closed = false
+		}
+	}
+	return true, nil
+}
+
+// trustLast loads the last segment as a clean stop left it; false if it is not like that after all.
+func (l *Log) trustLast(t *ring.Task) (bool, error) {
+	s := l.active()
+	if !s.index.saved {
+		l.warn("the last segment has no index; reading it", "segment", s.base)
+		return false, nil
+	}
+	if s.size == 0 {
+		s.maxKnown = true
+		s.index.set(nil)
+		s.times.set(nil)
+		return true, nil
+	}
+	err := l.loadLast(t, s)
+	if errors.Is(err, ErrMalformed) || errors.Is(err, fs.ErrNotExist) {
+		l.warn("the last segment is not as a clean stop leaves it; reading it", "segment", s.base, "cause", err)
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (l *Log) loadLast(t *ring.Task, s *segment) error {
+	index, err := s.readIndex(t, indexSuffix, &s.index)
+	if err == nil {
+		err = offsetIndex(index).check(s.size)
+	}
+	if err != nil {
+		return err
+	}
+	times, err := s.readIndex(t, timeSuffix, &s.times)
+	if err == nil {
+		err = timeIndex(times).check()
+	}
+	if err != nil {
+		return err
+	}
+	ms, relative := timeIndex(times).last()
+	s.maxMs, s.maxLast, s.lastMs, s.maxKnown = ms, s.base+Offset(relative), ms, true
+	if err := s.open(t); err != nil {
+		return err
+	}
+	sc := newScan(t, s.file, 0, s.size, scanSmall)
+	defer sc.release()
+	h, err := sc.peek()
+	if err != nil {
+		return err
+	}
+	s.firstMs = h.maxTime()
+	sc.pos = offsetIndex(index).find(maxRelative)
+	for {
+		h, err := sc.peek()
+		if err != nil {
+			return err
+		}
+		if h == nil {
+			return nil
+		}
+		if h.last() < s.next-1 || h.last()-s.base > maxRelative {
+			return &bad{sc.pos, fmt.Sprintf("offsets end at %d after %d", h.last(), s.next-1)}
+		}
+		s.next = h.last() + 1
+		sc.skip(h)
+	}
+}
+
+// recoverSegment reads segment number i, rebuilds its indexes and the state that follows from its batches, and cuts it off
+// behind the last batch that is whole. It says whether something was cut.
+func (l *Log) recoverSegment(t *ring.Task, s *segment, i int) (cut bool, err error) {
+	s.synced = false
+	if err := s.open(t); err != nil {
+		return false, err
+	}
+	s.txns, s.txnDirty = nil, len(s.txns) > 0 || s.txnDirty
+	sc := newScan(t, s.file, 0, s.size, scanLarge)
+	defer sc.release()
+	b := indexBuilder{s: s, interval: l.conf.IndexIntervalBytes}
+	b.begin()
+	var damage *bad
+	for damage == nil {
+		h, err := sc.peek()
+		if h == nil && err == nil {
+			break
+		}
+		if err == nil {
+			err = sc.verify(h)
+		}
+		switch {
+		case errors.As(err, &damage):
+		case err != nil:
+			return false, err
+		case h.base() < b.next:
+			damage = &bad{sc.pos, fmt.Sprintf("offset %d after %d", h.base(), b.next-1)}
+		case h.last()-s.base > maxRelative:
+			damage = &bad{sc.pos, fmt.Sprintf("offset %d is too far from %d", h.last(), s.base)}
+		case i+1 < len(l.segs) && h.last() >= l.segs[i+1].base:
+			damage = &bad{sc.pos, fmt.Sprintf("offset %d reaches into the segment at %d", h.last(), l.segs[i+1].base)}
+		default:
+			b.add(h, sc.pos)
+			if err := l.recoverBatch(sc, s, h); err != nil {
+				return false, err
+			}
+			sc.skip(h)
+		}
+	}
+	b.finish()
+	if sc.pos < s.size {
+		l.warn("cutting a segment off behind its last whole batch", "segment", s.base, "cut", s.size-sc.pos, "cause", damage)
+		if err := t.Truncate(s.file, sc.pos); err != nil {
+			return false, err
+		}
+		cut = true
+	}
+	s.size, s.written = sc.pos, sc.pos
+	if s.next = b.next; s.closed && !cut && i+1 < len(l.segs) {
+		s.next = l.segs[i+1].base
+	}
+	l.prods.end = s.next
+	s.snapshot = encodeSnapshot(&l.prods)
+	return cut, nil
+}
+
+// recoverBatch takes over what a recovered batch says of leader epochs, producers and transactions.
+func (l *Log) recoverBatch(sc *scan, s *segment, h header) error {
+	if e := h.leaderEpoch(); e >= 0 && e > l.epochs.latest() {
+		l.epochsNew = l.epochs.assign(e, h.base()) || l.epochsNew
+	}
+	if !h.hasProducer() {
+		return nil
+	}
+	whole := []byte(h)
+	if h.v2().Control() {
+		b, err := sc.control(h)
+		if err != nil {
+			return err
+		}
+		whole = b
+	}
+	l.applyProducer(s, whole)
+	return nil
+}
+
+// scanEpochs reads the headers of the segments before number to, for their leader epochs.
+func (l *Log) scanEpochs(t *ring.Task, to int) error {
+	return l.replay(t, l.segs[0].base, l.segs[to-1].next, func(sc *scan, s *segment, h header) error {
+		if e := h.leaderEpoch(); e >= 0 && e > l.epochs.latest() {
+			l.epochsNew = l.epochs.assign(e, h.base()) || l.epochsNew
+		}
+		return nil
+	})
+}
+
+// replay calls fn with each batch from offset from up to offset to.
+func (l *Log) replay(t *ring.Task, from, to Offset, fn func(*scan, *segment, header) error) error {
+	for i := l.floor(from); i < len(l.segs) && l.segs[i].base < to; i++ {
+		if err := l.replaySegment(t, l.segs[i], from, to, fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Log) replaySegment(t *ring.Task, s *segment, from, to Offset, fn func(*scan, *segment, header) error) error {
+	if s.written == 0 {
+		return nil
+	}
+	at := int64(0)
+	if from > s.base {
+		if err := l.loadIndex(t, s, s.relative(from)); err != nil {
+			return err
+		}
+		at = offsetIndex(s.index.mem).find(int64(from - s.base))
+	}
+	if err := s.open(t); err != nil {
+		return err
+	}
+	s.pin()
+	defer s.unpin()
+	sc := newScan(t, s.file, at, s.written, scanLarge)
+	defer sc.release()
+	for {
+		h, err := sc.peek()
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.path(logSuffix), err)
+		}
+		if h == nil || h.base() >= to {
+			return nil
+		}
+		if h.base() >= from {
+			if err := fn(sc, s, h); err != nil {
+				return err
+			}
+		}
+		sc.skip(h)
+	}
+}
+
+// producersUpTo rebuilds the producer state as of offset to: the newest good snapshot that is not above it, and the batches
+// from there on.
+func (l *Log) producersUpTo(t *ring.Task, snapshots []Offset, to Offset) error {
+	l.prods = producers{end: l.segs[0].base}
+	for _, o := range slices.Backward(snapshots) {
+		if o > to {
+			continue
+		}
+		b, err := t.ReadFile(l.dir+"/"+fileName(o, snapshotSuffix), snapshotMax)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil && !errors.Is(err, ring.ErrTooLarge) {
+			return err
+		}
+		if err = l.prods.load(b, o, l.loop.UnixMilli(), l.conf.ProducerExpireMs); err == nil {
+			break
+		}
+		l.warn("removing a producer snapshot that cannot be read", "snapshot", o, "cause", err)
+		if err := t.Remove(l.dir + "/" + fileName(o, snapshotSuffix)); err != nil {
+			return err
+		}
+	}
+	if l.prods.end < l.segs[0].base {
+		l.prods = producers{end: l.segs[0].base}
+	}
+	err := l.replay(t, l.prods.end, to, func(sc *scan, s *segment, h header) error {
+		if !h.hasProducer() {
+			return nil
+		}
+		whole := []byte(h)
+		if h.v2().Control() {
+			b, err := sc.control(h)
+			if err != nil {
+				return err
+			}
+			whole = b
+		}
+		l.prods.apply(whole)
+		return nil
+	})
+	l.prods.end = to
+	return err
+}
+
+// loadProducers brings the producer state to the end of the log and removes snapshots nobody will need: those above the end, and
+// those that belong to no segment, but for the newest.
+func (l *Log) loadProducers(t *ring.Task, snapshots []Offset) error {
+	if l.prods.end != l.end {
+		usable := slices.DeleteFunc(slices.Clone(snapshots), func(o Offset) bool { return o > l.end })
+		if err := l.producersUpTo(t, usable, l.end); err != nil {
+			return err
+		}
+	}
+	newest := Offset(-1)
+	for _, o := range snapshots {
+		if o <= l.end {
+			newest = max(newest, o)
+		}
+	}
+	for _, o := range snapshots {
+		if o > l.end || o != newest && l.segs[l.floor(o)].base != o {
+			if err := t.Remove(l.dir + "/" + fileName(o, snapshotSuffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}

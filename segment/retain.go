@@ -1,0 +1,173 @@
+package segment
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"kring/ring"
+)
+
+// DeleteTo raises the log start offset (DeleteRecords); ErrOutOfRange beyond Written. Segments below go with the next Retain.
+func (l *Log) DeleteTo(o Offset) error {
+	if err := l.refusal(); err != nil {
+		return err
+	}
+	if o > l.written {
+		return ErrOutOfRange
+	}
+	if o > l.start {
+		l.raiseStart(o)
+	}
+	return nil
+}
+
+func (l *Log) raiseStart(o Offset) {
+	l.start = o
+	if l.epochs.truncateStart(o) {
+		l.epochsNew = true
+		l.saveEpochs()
+	}
+	l.check()
+}
+
+// Retain deletes segments by age, size and log start, none that reaches above the high watermark; now is ms of wall clock.
+// It also forgets producers that expired and, if nothing was appended since the last call, memory that only a busy log
+// needs. It returns how many segments went.
+func (l *Log) Retain(t *ring.Task, now int64, highWatermark Offset) (int, error) {
+	if err := l.refusal(); err != nil {
+		return 0, err
+	}
+	l.prods.expire(now, l.conf.ProducerExpireMs)
+	if l.idleEnd == l.end {
+		l.recent.drop()
+	}
+	l.idleEnd = l.end
+	n, err := l.countRetired(t, now, highWatermark)
+	if n == 0 || err != nil {
+		return 0, err
+	}
+	if n == len(l.segs) {
+		l.Roll() // the active one goes too
+		goal := l.end
+		if l.until(t, func() bool { return l.durable >= goal || l.Failed() != nil }); l.Failed() != nil {
+			return 0, l.Failed()
+		}
+	}
+	n = min(n, len(l.segs)-1)
+	for i := range n { // only what is finished: its task still uses the file otherwise
+		if !l.segs[i].synced {
+			n = i
+			break
+		}
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	retired := slices.Clone(l.segs[:n])
+	l.segs = slices.Delete(l.segs, 0, n)
+	if base := l.segs[0].base; base > l.start {
+		l.raiseStart(base)
+	}
+	l.remove(retired)
+	return n, nil
+}
+
+// countRetired says how many segments from the first on are to go.
+func (l *Log) countRetired(t *ring.Task, now int64, highWatermark Offset) (int, error) {
+	c := &l.conf
+	over := int64(0)
+	if c.DeleteRetained && c.RetentionBytes >= 0 {
+		over = l.Size() - c.RetentionBytes
+	}
+	for i := 0; i < len(l.segs); i++ {
+		s := l.segs[i]
+		if s.next > highWatermark || s.size == 0 && i == len(l.segs)-1 {
+			return i, nil
+		}
+		if s.next <= l.start && i < len(l.segs)-1 {
+			over -= s.size
+			continue
+		}
+		if c.DeleteRetained && over > 0 && over-s.size >= 0 {
+			over -= s.size
+			continue
+		}
+		if !c.DeleteRetained || c.RetentionMs < 0 {
+			return i, nil
+		}
+		ms, err := l.largestTime(t, s)
+		if err != nil {
+			return 0, err
+		}
+		if i >= len(l.segs) || l.segs[i] != s { // changed while we looked
+			return 0, nil
+		}
+		if now-ms <= c.RetentionMs {
+			return i, nil
+		}
+		over -= s.size
+	}
+	return len(l.segs), nil
+}
+
+// largestTime is the largest timestamp in s, or its last change if no record has one.
+func (l *Log) largestTime(t *ring.Task, s *segment) (int64, error) {
+	if err := l.knowMax(t, s); err != nil {
+		return 0, err
+	}
+	if s.maxMs < 0 {
+		return s.modMilli, nil
+	}
+	return s.maxMs, nil
+}
+
+// knowMax finds out the largest timestamp of a segment from the end of its time index.
+func (l *Log) knowMax(t *ring.Task, s *segment) error {
+	if s.maxKnown {
+		return nil
+	}
+	if err := l.loadTimes(t, s); err != nil {
+		return err
+	}
+	ms, relative := timeIndex(s.times.mem).last()
+	s.maxMs, s.maxLast, s.lastMs, s.maxKnown = ms, s.base+Offset(relative), ms, true
+	s.times.drop()
+	return nil
+}
+
+// remove renames the files of segments that are no longer part of the log, and removes them after file.delete.delay.ms.
+func (l *Log) remove(segs []*segment) {
+	for _, s := range segs {
+		s.gone = true
+		if s.pins == 0 {
+			s.close()
+		}
+	}
+	delay := time.Duration(l.conf.FileDeleteDelayMs) * time.Millisecond
+	l.spawn(func(t *ring.Task) {
+		var names []string
+		for _, s := range segs {
+			for _, suffix := range []string{logSuffix, indexSuffix, timeSuffix, txnSuffix, snapshotSuffix} {
+				if suffix == snapshotSuffix && s.base == l.segs[0].base {
+					continue
+				}
+				from := s.path(suffix)
+				err := t.Rename(from, from+deletedSuffix)
+				if err == nil {
+					names = append(names, from+deletedSuffix)
+				} else if !errors.Is(err, fs.ErrNotExist) {
+					l.fail("deleting a segment", err)
+					return
+				}
+			}
+		}
+		t.Sleep(delay)
+		for _, name := range names {
+			if err := t.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				l.warn("a deleted file could not be removed; the next start will", "file", name, "cause", err)
+			}
+		}
+	})
+}

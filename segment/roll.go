@@ -1,0 +1,177 @@
+package segment
+
+import (
+	"time"
+
+	"kring/ring"
+)
+
+// Rolling. The new segment takes appends at once, in memory; they are written when its file is open and the old one has all
+// of its own. The old one is finished behind: indexes and producer snapshot written, the file trimmed, everything synced.
+
+// Roll begins a new segment at the end of the log, if the active one holds anything.
+func (l *Log) Roll() {
+	if l.refusal() == nil && l.active().size > 0 {
+		l.roll(l.end, l.end)
+	}
+}
+
+// roll closes the active segment and begins one for an append from first to last.
+func (l *Log) roll(first, last Offset) *segment {
+	old := l.active()
+	base := l.end
+	if last-base > maxRelative {
+		base = first // a replica's copy may leave a gap
+	}
+	old.closed = true
+	old.addTime()
+	old.snapshot = encodeSnapshot(&l.prods)
+	s := l.newSegment(base)
+	s.create, s.fresh = true, true
+	l.segs = append(l.segs, s)
+	l.namesDirty = true
+	s.whenOpen(l.onOpen)
+	l.startFinishing()
+	return s
+}
+
+// unfinished is the earliest closed segment that is not durable, with all its bytes on file; nil if there is none.
+func (l *Log) unfinished() *segment {
+	var s *segment
+	for i := len(l.segs) - 2; i >= 0 && !l.segs[i].synced; i-- {
+		s = l.segs[i]
+	}
+	if s == nil || s.written < s.size || l.writing == s {
+		return nil
+	}
+	return s
+}
+
+func (l *Log) startFinishing() {
+	if l.finishing || l.failed != nil || l.closed || l.unfinished() == nil {
+		return
+	}
+	l.finishing = true
+	l.spawn(l.finishAll)
+}
+
+func (l *Log) finishAll(t *ring.Task) {
+	defer func() {
+		l.finishing = false
+		l.notify()
+	}()
+	for l.failed == nil && !l.closed {
+		s := l.unfinished()
+		if s == nil {
+			return
+		}
+		err := l.finish(t, s)
+		switch {
+		case err == nil:
+		case s.gone:
+		case ring.NoSpace(err):
+			l.warn("no space to finish a segment; trying again", "segment", s.base)
+			t.Sleep(time.Second)
+		default:
+			l.fail("finishing a segment", err)
+			return
+		}
+	}
+}
+
+// finish makes a closed segment, its indexes and the snapshot at its end durable.
+func (l *Log) finish(t *ring.Task, s *segment) error {
+	s.pin()
+	defer s.unpin()
+	if err := s.open(t); err != nil {
+		return err
+	}
+	l.until(t, func() bool { return !s.room.busy })
+	if err := s.trim(t); err != nil {
+		return err
+	}
+	if err := s.writeIndexes(t); err != nil {
+		return err
+	}
+	if err := t.Sync(s.file); err != nil {
+		l.fail("a sync", err) // even where the file system calls it a full disk: what is on file is unknown now
+		return err
+	}
+	if next := l.after(s); next.create {
+		if err := next.open(t); err != nil {
+			return err
+		}
+	}
+	if s.snapshot != nil {
+		if err := writeSynced(t, l.dir+"/"+fileName(s.next, snapshotSuffix), s.snapshot); err != nil {
+			return err
+		}
+	}
+	if err := t.SyncDir(l.dir); err != nil {
+		l.fail("a sync of names", err)
+		return err
+	}
+	s.synced, s.snapshot = true, nil
+	s.index.drop()
+	s.times.drop()
+	l.raiseDurable(s.next)
+	return nil
+}
+
+// writeSynced writes a whole new file and syncs it; the name is the caller's to sync.
+func writeSynced(t *ring.Task, path string, b []byte) error {
+	f, err := t.Open(path, ring.Write|ring.Create|ring.Cut)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if len(b) > 0 {
+		if err := t.Write(f, b, 0); err != nil {
+			return err
+		}
+	}
+	return t.Sync(f)
+}
+
+// writeIndexes brings the index files up to date and to their right sizes, durably.
+func (s *segment) writeIndexes(t *ring.Task) error {
+	if err := s.index.write(t, s.path(indexSuffix)); err != nil {
+		return err
+	}
+	if err := s.times.write(t, s.path(timeSuffix)); err != nil {
+		return err
+	}
+	if s.txnDirty {
+		if err := writeSynced(t, s.path(txnSuffix), s.txns); err != nil {
+			return err
+		}
+		s.txnDirty = false
+	}
+	return nil
+}
+
+// write appends what the file lacks and cuts off what it has too much (Kafka's active indexes are long and full of zeros).
+func (x *indexFile) write(t *ring.Task, path string) error {
+	if x.saved && x.disk == x.len() {
+		return nil
+	}
+	f, err := t.Open(path, ring.Write|ring.Create)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	n := x.len()
+	if b := x.unwritten(); len(b) > 0 {
+		if err := t.Write(f, b, int64(x.disk*x.width)); err != nil {
+			return err
+		}
+	}
+	if err := t.Truncate(f, int64(n*x.width)); err != nil {
+		return err
+	}
+	if err := t.Sync(f); err != nil {
+		return err
+	}
+	x.disk, x.saved = n, n == x.len()
+	return nil
+}

@@ -1,0 +1,251 @@
+package segment
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sort"
+
+	"kring/ring"
+)
+
+// Log is the log of one partition.
+type Log struct {
+	// OnWritten is called after Written has risen and the appends' Done were called.
+	OnWritten func()
+	// OnFail is called once when the log goes offline.
+	OnFail func(error)
+
+	loop  ring.Loop
+	dir   string
+	id    TopicID
+	conf  Config
+	files *Files
+	log   *slog.Logger
+
+	segs    []*segment // by base; the last is active
+	start   Offset
+	end     Offset // of what was appended
+	written Offset // of what is on file
+	durable Offset // of what was synced
+
+	prods  producers
+	epochs epochs
+	recent recentBatches
+
+	writing    *segment // whose write is under way
+	target     *segment // to whom pending bytes go next
+	inflight   [][]byte
+	writeBytes int64
+	writeEnd   Offset
+	writeOp    ring.Op
+	turnOp     ring.Op
+	turnArmed  bool
+	waiters    waitlist // for the write
+	syncers    waitlist // for the sync
+
+	syncing    *segment
+	syncEnd    Offset // the sync under way makes this durable
+	syncWanted Offset
+	syncOp     ring.Op
+	flushTimer ring.Timer
+	flushArmed bool
+	namesDirty bool // names in the directory are not durable
+	// parentDirty: the directory's own name is not.
+	parentDirty bool
+
+	finishing  bool // a task works on rolled segments
+	epochsBusy bool
+	epochsNew  bool
+	idleEnd    Offset // End at the last Retain
+	changed    []func()
+
+	reverting bool // a full disk is being recovered from
+	closing   bool
+	closed    bool
+	failed    error
+	tasks     []*ring.Task
+}
+
+// Dir is "<logdir>/<topic>-<partition>".
+func (l *Log) Dir() string { return l.dir }
+
+// TopicID is that of partition.metadata, zero if there is none.
+func (l *Log) TopicID() TopicID { return l.id }
+
+// SetConfig changes the settings from the next append on.
+func (l *Log) SetConfig(c Config) { l.conf = c }
+
+// Config is the present one.
+func (l *Log) Config() Config { return l.conf }
+
+// Start is the log start offset.
+func (l *Log) Start() Offset { return l.start }
+
+// End is the offset the next record gets.
+func (l *Log) End() Offset { return l.end }
+
+// Written is the end of what is on file and can be read.
+func (l *Log) Written() Offset { return l.written }
+
+// Durable is the recovery point: everything below survives a power cut.
+func (l *Log) Durable() Offset { return l.durable }
+
+// StartCheckpoint is the log start offset if the checkpoint file must hold it: it is not the first segment's own.
+func (l *Log) StartCheckpoint() (Offset, bool) { return l.start, l.start > l.segs[0].base }
+
+// Size is the bytes of all segments.
+func (l *Log) Size() int64 {
+	n := int64(0)
+	for _, s := range l.segs {
+		n += s.size
+	}
+	return n
+}
+
+// Segments is how many segments there are.
+func (l *Log) Segments() int { return len(l.segs) }
+
+// SegmentBase is the first offset of the segment that holds o.
+func (l *Log) SegmentBase(o Offset) Offset { return l.segs[l.floor(o)].base }
+
+// Failed is nil, or why the log takes no appends: ErrOffline with its cause, or ErrClosed.
+func (l *Log) Failed() error {
+	if l.failed == nil && l.closed {
+		return ErrClosed
+	}
+	return l.failed
+}
+
+// HighWatermark tells the log how far its records are committed: completed transactions below become stable.
+func (l *Log) HighWatermark(hw Offset) { l.prods.highWatermark(hw) }
+
+// FirstUnstable is the first offset of the earliest transaction that is open, or whose marker is not below the high
+// watermark; false if there is none. The last stable offset is the lesser of it and the high watermark.
+func (l *Log) FirstUnstable() (Offset, bool) {
+	o, ok := l.prods.firstUnstable()
+	return max(o, l.start), ok
+}
+
+// Aborted appends to dst the aborted transactions that overlap the offsets from first up to, not including, end.
+func (l *Log) Aborted(dst []AbortedTxn, first, end Offset) []AbortedTxn {
+	for _, s := range l.segs[l.floor(first):] {
+		for i := range s.txns.len() {
+			a := s.txns.at(i)
+			if a.Last >= first && a.First < end {
+				dst = append(dst, a)
+			}
+			if a.LastStable >= end {
+				return dst
+			}
+		}
+	}
+	return dst
+}
+
+func (l *Log) active() *segment { return l.segs[len(l.segs)-1] }
+
+// floor is the index of the segment that holds o, the first if o lies before it.
+func (l *Log) floor(o Offset) int {
+	n := len(l.segs)
+	if n == 1 || o >= l.segs[n-1].base {
+		return n - 1
+	}
+	return max(sort.Search(n, func(i int) bool { return l.segs[i].base > o })-1, 0)
+}
+
+// fail takes the log offline for ever: every waiter is told, nothing is tried again.
+func (l *Log) fail(what string, cause error) {
+	if l.failed != nil || l.closed {
+		return
+	}
+	l.failed = fmt.Errorf("%w: %s of %s: %w", ErrOffline, what, l.dir, cause)
+	l.warn("the log is offline until it is opened again", "what", what, "cause", cause)
+	l.refuseAll(l.failed)
+	if l.OnFail != nil {
+		l.OnFail(l.failed)
+	}
+	l.notify()
+}
+
+// refuseAll answers every append that waits with err.
+func (l *Log) refuseAll(err error) {
+	for _, list := range []*waitlist{&l.syncers, &l.waiters} {
+		for a := list.takeAll(); a != nil; {
+			next := a.next
+			a.next, a.Err = nil, err
+			a.Done(a)
+			a = next
+		}
+	}
+}
+
+func (l *Log) warn(text string, args ...any) { l.logAt(slog.LevelWarn, text, args...) }
+
+func (l *Log) info(text string, args ...any) { l.logAt(slog.LevelInfo, text, args...) }
+
+func (l *Log) logAt(level slog.Level, text string, args ...any) {
+	if l.log != nil {
+		l.log.With("log", l.dir).Log(context.Background(), level, text, args...)
+	}
+}
+
+// notify wakes what waits for something to change.
+func (l *Log) notify() {
+	woken := l.changed
+	l.changed = nil
+	for _, wake := range woken {
+		wake()
+	}
+}
+
+// until waits in t until ok holds; it is looked at again after each step of the log.
+func (l *Log) until(t *ring.Task, ok func() bool) {
+	for !ok() {
+		t.Suspend(func(wake func()) { l.changed = append(l.changed, wake) })
+	}
+}
+
+// spawn runs fn as a task of the log, stopped when the log is closed.
+func (l *Log) spawn(fn func(*ring.Task)) {
+	keep := l.tasks[:0]
+	for _, t := range l.tasks {
+		if !t.Finished() {
+			keep = append(keep, t)
+		}
+	}
+	clear(l.tasks[len(keep):])
+	l.tasks = keep
+	if t := ring.Go(l.loop, fn); !t.Finished() {
+		l.tasks = append(l.tasks, t)
+	}
+}
+
+// waitlist is a queue of appends.
+type waitlist struct{ head, tail *Append }
+
+func (w *waitlist) push(a *Append) {
+	a.next = nil
+	if w.tail == nil {
+		w.head = a
+	} else {
+		w.tail.next = a
+	}
+	w.tail = a
+}
+
+func (w *waitlist) pop() *Append {
+	a := w.head
+	w.head = a.next
+	if w.head == nil {
+		w.tail = nil
+	}
+	a.next = nil
+	return a
+}
+
+func (w *waitlist) takeAll() *Append {
+	a := w.head
+	w.head, w.tail = nil, nil
+	return a
+}
