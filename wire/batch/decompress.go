@@ -20,6 +20,9 @@ const DecompressedMax = 128 << 20
 // memory is bounded by what comes out and not by what the frame's header asks for.
 const zstdWindowMax = 8 << 20
 
+// zstdWindowLargest is the largest window Kafka's clients can ask for (compression.zstd.level 22); more is refused.
+const zstdWindowLargest = 128 << 20
+
 // Decompress appends what src holds, the records of a batch of this codec, to dst. More than limit bytes are ErrLimit; then,
 // and with any other error, dst comes back as it was.
 func Decompress(dst []byte, c Codec, src []byte, limit int) ([]byte, error) {
@@ -91,8 +94,11 @@ func openZstd(src []byte, limit int) (io.Reader, func(), error) {
 	if len(src) == 0 || h.Decode(src) != nil {
 		return nil, nil, ErrCompressed
 	}
+	if h.HasFCS && h.FrameContentSize > uint64(limit) {
+		return nil, nil, ErrLimit
+	}
 	options := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxMemory(uint64(max(limit, 1)))}
+		zstd.WithDecoderMaxMemory(max(uint64(limit), zstdWindowLargest))}
 	if h.WindowSize > zstdWindowMax || h.SingleSegment {
 		d, err := zstd.NewReader(nil, options...)
 		if err != nil {

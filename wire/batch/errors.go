@@ -69,7 +69,7 @@ type RecordError struct {
 func (r RecordError) Message(topic string, partition int32) string {
 	switch {
 	case r.Kind != ErrTimestamp:
-		return fmt.Sprintf("Compacted topic cannot accept message without key in topic partition %s-%d.", topic, partition)
+		return fmt.Sprintf("Compacted topic cannot accept message without key in topic partition %s-%d", topic, partition)
 	case r.AppendType:
 		return "Invalid timestamp type in message. Producer should not set timestamp type to LogAppendTime."
 	}
