@@ -55,6 +55,10 @@ func (n *node) unpin(from, length int64) {
 // use asserts that a file may be used.
 func (f *file) use(what string) {
 	f.l.on(what + " of " + f.name)
+	f.mustBeOpen(what)
+}
+
+func (f *file) mustBeOpen(what string) {
 	if f.closed && !f.l.p.dead {
 		panic(fmt.Sprintf("simring: %s of %s after Close", what, f.name))
 	}

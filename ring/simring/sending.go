@@ -17,7 +17,7 @@ func newSending(l *loop, parts []ring.Part, op *ring.Op) *sending {
 			continue
 		}
 		f := p.File.(*file)
-		f.use("Send")
+		f.mustBeOpen("Send") // by its owner: a connection of another loop may send from it
 		f.busy++
 		f.node.pin(p.From, p.Len)
 		s.bytes += p.Len
