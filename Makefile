@@ -1,0 +1,70 @@
+# Every command of the project. The README names the ones a newcomer needs.
+GO       ?= go
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+PREFIX   ?= /usr/local
+FUZZTIME ?= 10s
+SEED     ?=
+# Packages that need the finished binary or other programs; all others test themselves.
+OUTSIDE  := kring/conformance
+
+export CGO_ENABLED ?= 0
+
+.PHONY: build run test tools check unit race fuzz sim bench bench-compare conformance install clean
+
+# One static binary.
+build:
+	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/kring ./daemon
+
+# Build and start a broker on the embedded store: data in ./kring-data, port 9092.
+run: build
+	bin/kring broker
+
+# Everything: install what the tests need if it is missing, then run all tests.
+test: tools build check unit conformance
+
+# Programs and jars the tests run against; nothing is installed that is there.
+tools:
+	@conformance/tools
+
+check:
+	@test -z "$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go'))" || { echo "not gofmt-ed:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) vet ./...
+	$(GO) test -count=1 .
+
+# Unit tests, among them the broker and the command line with 1, 2 and 4 loops.
+unit: build
+	$(GO) test -count=1 -timeout 20m $$($(GO) list ./... | grep -v '^$(OUTSIDE)')
+
+# Real clients and Kafka's recorded answers against the binary.
+conformance: tools build
+	KRING=$(CURDIR)/bin/kring $(GO) test -count=1 -timeout 40m ./conformance/...
+
+race:
+	CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 40m $$($(GO) list ./... | grep -v '^$(OUTSIDE)')
+
+# Every fuzz target for FUZZTIME each.
+fuzz:
+	@for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n 1 dirname | sort -u); do \
+	  for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$dir/*_test.go); do \
+	    echo "$$dir $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$dir || exit 1; \
+	  done; done
+
+# The broker and its rooms on simulated kernels; SEED=n replays one run.
+sim:
+	KRING_SEED=$(SEED) $(GO) test -count=1 -run 'Sim|Seed|Replay' ./ring/simring ./daemon/broker
+
+# Go's own benchmarks: allocations per request above all.
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem $$($(GO) list ./... | grep -v '^$(OUTSIDE)')
+
+# Kring and Apache Kafka 3.9 in turn on this machine: a table of ratios.
+bench-compare: tools build
+	$(GO) run ./bench/compare -kring bin/kring -rounds 3 -time 10s -fill 0.85
+
+install: build
+	install -D -m 755 bin/kring $(DESTDIR)$(PREFIX)/bin/kring
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	bin/kring completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/kring
+
+clean:
+	rm -rf bin bench-data

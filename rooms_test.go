@@ -1,0 +1,72 @@
+package kring
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// room says what a folder of Go code may see and how it must be made. Tests may import more.
+type room struct {
+	sees    string // rooms of ours it may import
+	outside string // modules (or packages of a module) from outside
+	pure    bool   // no goroutine, clock, lock, disk or network but through ring.Loop, so that simring replays it
+	state   bool   // holds state that must keep invariants, so it has an invariants.go
+}
+
+// house is the map. Arrows point down only; ARCHITECTURE.md draws it.
+var house = map[string]room{
+	"wire/batch": {outside: "github.com/klauspost/compress github.com/pierrec/lz4/v4", pure: true},
+	"wire":       {sees: "wire/batch", outside: "github.com/twmb/franz-go/pkg/kmsg", pure: true},
+
+	"ring":          {outside: "golang.org/x/sys"},
+	"ring/simring":  {sees: "ring"},
+	"ring/ringtest": {sees: "ring"},
+
+	"segment": {sees: "ring wire/batch", pure: true, state: true},
+
+	"metadata":           {pure: true},
+	"metadata/embedded":  {sees: "metadata ring", pure: true, state: true},
+	"metadata/storetest": {sees: "metadata ring"},
+
+	"replication":            {sees: "segment metadata ring wire wire/batch", outside: "github.com/twmb/franz-go/pkg/kmsg", pure: true, state: true},
+	"replication/controller": {sees: "metadata ring", pure: true, state: true},
+
+	"daemon/config": {},
+	"daemon/server": {sees: "ring wire", outside: "github.com/twmb/franz-go/pkg/kmsg", pure: true},
+	"daemon/api": {sees: "daemon/config daemon/server replication replication/controller segment metadata ring wire wire/batch",
+		outside: "github.com/twmb/franz-go/pkg/kmsg", pure: true},
+	"daemon/broker": {sees: "daemon/config daemon/server daemon/api replication replication/controller segment metadata ring wire wire/batch",
+		pure: true},
+	"daemon": {sees: "daemon/broker daemon/config ring metadata metadata/embedded segment wire/batch bench",
+		outside: "github.com/spf13/cobra github.com/twmb/franz-go github.com/twmb/franz-go/pkg/kadm github.com/twmb/franz-go/pkg/kmsg " +
+			"github.com/jedib0t/go-pretty/v6 github.com/schollz/progressbar/v3 golang.org/x/term"},
+
+	"bench": {sees: "wire wire/batch", outside: "github.com/HdrHistogram/hdrhistogram-go github.com/twmb/franz-go/pkg/kmsg " +
+		"github.com/klauspost/compress github.com/pierrec/lz4/v4"},
+	"bench/compare": {sees: "bench"},
+
+	"conformance": {}, // tests only: the finished binary, from outside
+}
+
+func TestHouse(t *testing.T) {
+	for _, p := range inspect(".", house) {
+		t.Error(p)
+	}
+}
+
+func TestDocumentsKeepTheirWord(t *testing.T) {
+	read := func(name string) string {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	for _, p := range inspectDocuments(house, read("README.md"), read("ARCHITECTURE.md"), read("Makefile")) {
+		t.Error(p)
+	}
+	if ci := read(".ci/run"); !strings.Contains(ci, "make test") {
+		t.Error(".ci/run does not call the README's command for all tests, make test")
+	}
+}
