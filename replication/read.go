@@ -86,3 +86,11 @@ func (p *Partition) tell() {
 		}
 	}
 }
+
+// Waiting is the number of readers that wait here.
+func (p *Partition) Waiting() (n int) {
+	for r := p.readers.first; r != nil; r = r.next {
+		n++
+	}
+	return n
+}

@@ -19,7 +19,7 @@ func (f *fetching) answer() {
 	parts, at, i := f.r.Parts(), 0, 0
 	for k := range f.parts {
 		o := &f.parts[k]
-		if o.skip || o.r.Len == 0 {
+		if o.skip || o.bytes() == 0 {
 			continue
 		}
 		cut := f.cuts[i]
