@@ -22,8 +22,8 @@ func apiVersions(c *Context, r *server.Request) {
 		}
 		resp.FinalizedFeaturesEpoch = c.Image().FeatureEpoch
 	}
-	resp.ApiKeys = make([]kmsg.ApiVersionsResponseApiKey, 0, len(table))
-	for _, row := range table {
+	resp.ApiKeys = make([]kmsg.ApiVersionsResponseApiKey, 0, len(c.table))
+	for _, row := range c.table {
 		if row == nil {
 			continue
 		}
@@ -35,8 +35,8 @@ func apiVersions(c *Context, r *server.Request) {
 
 // unsupportedVersion answers an ApiVersions request that is newer than we are: in version 0, which everybody reads, with our
 // versions of this one API.
-func unsupportedVersion(r *server.Request) {
-	row := table[wire.ApiVersions]
+func unsupportedVersion(c *Context, r *server.Request) {
+	row := c.table[wire.ApiVersions]
 	r.Version = 0
 	resp := kmsg.NewPtrApiVersionsResponse()
 	resp.ErrorCode = int16(wire.UnsupportedVersion)

@@ -47,6 +47,7 @@ type Context struct {
 	// Host is shared by the partitions of this loop.
 	Host *replication.Host
 
+	table  *apis
 	topics map[string]*Topic
 	byID   map[[16]byte]*Topic
 	data   dataState
@@ -71,7 +72,7 @@ func (t *Topic) Partition(i int32) *replication.Partition {
 
 // NewContext makes the context of one loop; the owner appends it to n.Contexts.
 func NewContext(n *Node, loop ring.Loop) *Context {
-	c := &Context{Node: n, Loop: loop, Host: replication.NewHost(loop), topics: map[string]*Topic{}, byID: map[[16]byte]*Topic{}}
+	c := &Context{Node: n, Loop: loop, table: table, Host: replication.NewHost(loop), topics: map[string]*Topic{}, byID: map[[16]byte]*Topic{}}
 	c.data.start(c)
 	return c
 }

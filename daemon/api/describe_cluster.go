@@ -1,8 +1,6 @@
 package api
 
 import (
-	"fmt"
-
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"kring/daemon/server"
@@ -30,7 +28,7 @@ func describeCluster(c *Context, r *server.Request) {
 		if !ok {
 			asked = "UNKNOWN"
 		}
-		resp.ErrorMessage = optional(fmt.Sprintf("The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type %s", asked))
+		resp.ErrorMessage = optional("The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type " + asked)
 		resp.ControllerID = -1
 		r.ReplyMessage(resp)
 		return

@@ -40,25 +40,28 @@ func rows() []row {
 
 const mib = 1 << 20
 
-// table is rows by key.
-var table [wire.KeyMax + 1]*row
+// apis is rows by key.
+type apis [wire.KeyMax + 1]*row
 
-func init() {
-	all := rows()
+var table = byKey(rows())
+
+func byKey(all []row) *apis {
+	t := new(apis)
 	for i := range all {
-		table[all[i].key] = &all[i]
+		t[all[i].key] = &all[i]
 	}
+	return t
 }
 
 // Dispatch is what a server calls for each request of this loop.
 func (c *Context) Dispatch(r *server.Request) {
-	row := table[r.Key]
+	row := c.table[r.Key]
 	switch {
 	case row == nil:
 		r.Close(server.BadKey)
 	case r.Version < row.min || r.Version > row.max:
 		if r.Key == wire.ApiVersions {
-			unsupportedVersion(r)
+			unsupportedVersion(c, r)
 			return
 		}
 		r.Close(server.BadVersion)

@@ -15,8 +15,10 @@ func (b *Broker) openDirs(t *ring.Task) error {
 			return err
 		}
 		b.dirs = append(b.dirs, &dir{Dir: d})
-		for p, o := range d.HighWatermarks() {
-			b.marks[p] = o
+		for _, p := range d.Partitions() {
+			if o, ok := d.HighWatermark(p); ok {
+				b.marks[p] = o
+			}
 		}
 	}
 	return nil
@@ -26,10 +28,7 @@ func (b *Broker) openDirs(t *ring.Task) error {
 func (b *Broker) identify(t *ring.Task) error {
 	id := b.static.BrokerID
 	for _, d := range b.dirs {
-		m, ok, err := segment.ReadMeta(t, d.Path())
-		if err != nil {
-			return err
-		}
+		m, ok := d.Meta()
 		if !ok {
 			continue
 		}
@@ -49,6 +48,9 @@ func (b *Broker) identify(t *ring.Task) error {
 		return fmt.Errorf("finding a broker id: %w", err)
 	}
 	for _, d := range b.dirs {
+		if _, ok := d.Meta(); ok {
+			continue
+		}
 		if err := d.WriteMeta(t, segment.Meta{ClusterID: b.node.ClusterID, BrokerID: b.node.ID}); err != nil {
 			return err
 		}

@@ -28,8 +28,12 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 		o := &orders[i]
 		o.LeaderState = parts[i]
 		p := segment.Partition{Topic: o.Topic, Index: o.Partition}
+		fresh := b.placed[p] == nil
 		o.at, o.dir, o.settings, o.mark = p, b.place(p), b.settingsOf(o.Config), b.marks[p]
 		o.options = o.dir.Options(p)
+		if fresh { // what the last stop noted was of another topic of this name
+			o.options.RecoveryPoint, o.options.LogStart = 0, 0
+		}
 		o.options.Config, o.options.TopicID = o.settings.log, segment.TopicID(o.ID)
 		b.configs[o.Topic] = o.Config
 		s := b.shardOf(p)
