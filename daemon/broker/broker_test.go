@@ -414,7 +414,7 @@ func TestStartRefusals(t *testing.T) {
 func TestSameSeedSameStory(t *testing.T) {
 	story := func() uint64 {
 		s := newSim(t, 4, 99)
-		s.start()
+		s.start("log.segment.delete.delay.ms=0")
 		c := connect(t, s)
 		c.createTopic("k", 4)
 		var acked [4][]string
