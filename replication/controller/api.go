@@ -37,6 +37,11 @@ type Options struct {
 	StopReplicas func(parts []StopReplica, done func(errs []error))
 	// OnImage is told of each new picture of the cluster, after BecomeLeader is done for what it names.
 	OnImage func(*metadata.Image)
+	// OnTopicConfig is told, after OnImage, of a topic in the picture whose configuration has changed.
+	OnTopicConfig func(topic string, c metadata.Config)
+	// OnBrokerConfig is told, after OnImage, of dynamic configuration of a broker (metadata.NoBroker: of all) that was read at the
+	// start, if there is any, or has changed.
+	OnBrokerConfig func(id int32, c metadata.Config)
 	// OnFenced is called once when the store refuses for good or our session is lost: the broker must stop.
 	OnFenced func(error)
 }

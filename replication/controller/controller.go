@@ -1,85 +1,168 @@
 package controller
 
 import (
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+
 	"kring/metadata"
 	"kring/ring"
 )
 
 // Controller runs the cluster's metadata for one broker. See the package comment for its loop.
 type Controller struct {
-	o Options
+	o     Options
+	loop  ring.Loop
+	log   *slog.Logger
+	rand  *rand.Rand
+	store client
+
+	self        int32
+	brokerEpoch metadata.BrokerEpoch
+	clusterID   string
+
+	events *lane // what the controller decides, one event after the other
+	admin  *lane // requests that write
+	config *lane // changes of configuration
+	sender *lane // what the broker is told
+
+	active bool
+	ctx    *context // of the active controller
+	image  *metadata.Image
+	waits  waits
+
+	notices  notices
+	loading  map[string]bool // topics whose configuration the sender is reading
+	reloaded map[string]bool // of those, the ones whose configuration changed meanwhile
+	fenced   bool
+	stopped  bool
 }
 
 // New makes a controller that does nothing yet.
-func New(o Options) *Controller { return &Controller{o: o} }
-
-// Prepare makes the nodes every cluster has and reads the cluster's id, or creates it. It comes first.
-func (c *Controller) Prepare(t *ring.Task) (clusterID string, err error) { panic("todo") }
-
-// BrokerID is the id of the broker: the configured one, or with -1 a new one from the store. A broker that finds its id in
-// meta.properties passes that one.
-func (c *Controller) BrokerID(t *ring.Task, configured int32) (int32, error) { panic("todo") }
-
-// BrokerConfigs reads the dynamic configuration of a broker and of all brokers, before the broker is set up.
-func (c *Controller) BrokerConfigs(t *ring.Task, id int32) (own, all metadata.Config, err error) {
-	panic("todo")
-}
-
-// Topics reads the topics with their ids and configurations before the broker is registered, so that logs can be loaded.
-func (c *Controller) Topics(t *ring.Task) (ids map[string]metadata.TopicID, configs map[string]metadata.Config, err error) {
-	panic("todo")
-}
-
-// Register announces the broker. Its epoch is what the controller's requests to it are checked against.
-func (c *Controller) Register(t *ring.Task, r Registration) (metadata.BrokerEpoch, error) {
-	panic("todo")
+func New(o Options) *Controller {
+	if o.ReservedBrokerMaxID == 0 {
+		o.ReservedBrokerMaxID = 1000
+	}
+	c := &Controller{o: o, loop: o.Loop, log: o.Log, rand: o.Rand, store: client{o.Store}, self: metadata.NoBroker,
+		image: metadata.NewImage(), loading: map[string]bool{}, reloaded: map[string]bool{}}
+	if c.rand == nil {
+		c.rand = o.Loop.Rand()
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	c.events, c.admin, c.config, c.sender = newLane(o.Loop), newLane(o.Loop), newLane(o.Loop), newLane(o.Loop)
+	c.waits.loop = o.Loop
+	c.notices.seen = map[string]int64{}
+	return c
 }
 
 // Start runs for controller, builds the picture of the cluster, and returns when the broker leads what it is to lead and
 // OnImage has been called. From then on requests are served.
-func (c *Controller) Start(t *ring.Task) error { panic("todo") }
+func (c *Controller) Start(t *ring.Task) error {
+	var failed error
+	await(t, func(done func()) {
+		c.config.run(func(t *ring.Task) { c.startConfigs(t) })
+		c.events.run(func(t *ring.Task) {
+			if failed = c.elect(t); failed != nil {
+				done()
+				return
+			}
+			// Behind all that the election has sent.
+			c.sender.run(func(*ring.Task) { done() })
+		})
+	})
+	return failed
+}
 
-// Stop ends what is under way, gives the controller's office up and takes the broker out of the cluster.
-func (c *Controller) Stop(t *ring.Task) { panic("todo") }
+// Stop ends what is under way. The broker leaves the cluster, and the controller's office falls free, when the store is closed.
+func (c *Controller) Stop(t *ring.Task) {
+	if c.stopped {
+		return
+	}
+	c.stopped = true
+	c.waits.fail(&Error{Kind: NotController})
+	for _, l := range []*lane{c.admin, c.events, c.config, c.sender} {
+		l.close(t)
+	}
+	c.active = false
+}
 
 // Image is the latest picture.
-func (c *Controller) Image() *metadata.Image { panic("todo") }
+func (c *Controller) Image() *metadata.Image { return c.image }
 
 // Active tells whether this broker is the controller.
-func (c *Controller) Active() bool { panic("todo") }
+func (c *Controller) Active() bool { return c.active && !c.fenced && !c.stopped }
 
-// CreateTopics creates topics and waits until the picture shows each with a leader for every partition, or for the timeout:
-// those not seen by then are TimedOut, and may still come. Results are in the order of the request; names must differ.
-func (c *Controller) CreateTopics(topics []CreateTopic, call Call, done func([]CreatedTopic)) {
-	panic("todo")
+// errMoved: another controller has been elected; what we decide does not count any more.
+var errMoved = errors.New("the controller has moved")
+
+// event queues a decision. An error ends it: the office is given up if it has moved, the rest is logged.
+func (c *Controller) event(name string, fn func(t *ring.Task) error) {
+	c.events.run(func(t *ring.Task) {
+		if c.fenced || c.stopped {
+			return
+		}
+		err := fn(t)
+		switch {
+		case err == nil:
+		case is(err, errMoved):
+			c.log.Warn("resigning as controller: another one was elected", "event", name)
+			c.resign()
+			if err := c.elect(t); err != nil {
+				c.log.Error("election failed", "error", err)
+			}
+		case is(err, metadata.ErrFenced) || is(err, metadata.ErrSessionExpired):
+			c.fence(err)
+		default:
+			c.log.Error("event failed", "event", name, "error", err)
+		}
+	})
 }
 
-// AutoCreate creates a topic with the broker's defaults because a client asked for it. It waits for nothing: the client asks
-// again. done gets nil when the nodes are written (or were already there).
-func (c *Controller) AutoCreate(name string, partitions int32, replicationFactor int16, config metadata.Config, done func(error)) {
-	panic("todo")
+// ifActive is event for what only the controller does.
+func (c *Controller) ifActive(name string, fn func(t *ring.Task) error) {
+	c.event(name, func(t *ring.Task) error {
+		if !c.active {
+			return nil
+		}
+		return fn(t)
+	})
 }
 
-// DeleteTopics deletes topics and waits until the picture has lost them or for the timeout.
-func (c *Controller) DeleteTopics(topics []DeleteTopic, call Call, done func([]DeletedTopic)) {
-	panic("todo")
+// onEvent hears the store's watches.
+func (c *Controller) onEvent(e metadata.Event) {
+	switch {
+	case e.Type == metadata.Expired:
+		c.fence(metadata.ErrSessionExpired)
+	case e.Path == metadata.PathController:
+		c.event("ControllerChange", c.controllerChanged)
+	case e.Path == metadata.PathTopics:
+		c.ifActive("TopicChange", c.topicsChanged)
+	case e.Path == metadata.PathDeleteTopics:
+		c.ifActive("TopicDeletion", c.deletionsChanged)
+	case e.Path == metadata.PathLogDirEvents:
+		c.ifActive("LogDirEventNotification", c.logDirEvents)
+	case e.Path == metadata.PathConfigChanges:
+		c.config.run(func(t *ring.Task) { c.configsChanged(t) })
+	case e.Path == metadata.PathFeature:
+		c.event("FeatureChange", c.readFeature)
+	case strings.HasPrefix(e.Path, metadata.PathTopics+"/") && e.Type == metadata.NodeDataChanged:
+		topic := e.Path[len(metadata.PathTopics)+1:]
+		c.ifActive("PartitionModifications", func(t *ring.Task) error { return c.partitionsChanged(t, topic) })
+	}
 }
 
-// CreatePartitions adds partitions to topics and waits for their leaders as CreateTopics does.
-func (c *Controller) CreatePartitions(topics []CreatePartitions, call Call, done func([]error)) {
-	panic("todo")
+// fence ends everything: the store keeps nothing any more, or our session is gone.
+func (c *Controller) fence(err error) {
+	if c.fenced || c.stopped {
+		return
+	}
+	c.fenced, c.active = true, false
+	c.log.Error("the metadata store is lost; this broker can go on no longer", "error", err)
+	c.waits.fail(&Error{Kind: NotController})
+	if c.o.OnFenced != nil {
+		c.o.OnFenced(err)
+	}
 }
-
-// AlterConfigs changes configurations, each resource by itself; done comes when they are stored, one error (or nil) each.
-func (c *Controller) AlterConfigs(alter []AlterConfig, validateOnly bool, done func([]error)) {
-	panic("todo")
-}
-
-// AllocateProducerIDs gives a block of producer ids nobody else has: first to first+count-1.
-func (c *Controller) AllocateProducerIDs(done func(first int64, count int32, err error)) {
-	panic("todo")
-}
-
-// LogDirFailed tells the cluster that a log dir of this broker has failed: what lives there goes offline as BecomeLeader
-// answers with errors for it.
-func (c *Controller) LogDirFailed() { panic("todo") }
