@@ -156,4 +156,3 @@ func TestDoor(t *testing.T) {
 		})
 	}
 }
-
