@@ -1,0 +1,106 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/term"
+)
+
+// client is what the client commands have in common: which brokers, and how long to wait for them.
+type client struct {
+	brokers []string
+	timeout time.Duration
+}
+
+func (c *client) flags(cmd *cobra.Command) {
+	f := cmd.PersistentFlags()
+	f.StringSliceVarP(&c.brokers, "bootstrap-server", "b", []string{"localhost:9092"}, "brokers to ask first, `host:port`")
+	f.DurationVar(&c.timeout, "timeout", 10*time.Second, "how long a broker may take to answer")
+}
+
+func (c *client) open(opts ...kgo.Opt) (*kgo.Client, error) {
+	return kgo.NewClient(append([]kgo.Opt{
+		kgo.SeedBrokers(c.brokers...),
+		kgo.ClientID("kring"),
+		kgo.DialTimeout(c.timeout),
+		kgo.RetryTimeout(c.timeout),
+		kgo.RequestTimeoutOverhead(c.timeout),
+	}, opts...)...)
+}
+
+func (c *client) admin() (*kadm.Client, error) {
+	cl, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	adm := kadm.NewClient(cl)
+	adm.SetTimeoutMillis(int32(min(c.timeout.Milliseconds(), 1<<30)))
+	return adm, nil
+}
+
+func newTable(out io.Writer, columns ...any) table.Writer {
+	w := table.NewWriter()
+	w.SetOutputMirror(out)
+	style := table.StyleDefault
+	style.Options = table.OptionsNoBordersAndSeparators
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	w.SetStyle(style)
+	w.SuppressTrailingSpaces()
+	w.AppendHeader(table.Row(columns))
+	return w
+}
+
+func printJSON(out io.Writer, v any) error {
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// keyValues reads key=value settings from the command line.
+func keyValues(settings []string) (map[string]*string, error) {
+	m := map[string]*string{}
+	for _, s := range settings {
+		k, v, ok := strings.Cut(s, "=")
+		if !ok || k == "" {
+			return nil, wrong("%q is not key=value", s)
+		}
+		m[k] = &v
+	}
+	return m, nil
+}
+
+// progress is a bar on standard error for work that takes long, seen only by a person at a terminal.
+func progress(total int64, what string) *progressbar.ProgressBar {
+	out := io.Writer(os.Stderr)
+	if !terminal(os.Stderr) {
+		out = io.Discard
+	}
+	return progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(out),
+		progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetPredictTime(total > 0),
+	)
+}
+
+func count(n int64, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
+func terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"kring/segment"
+)
+
+func logCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "log",
+		Short:   "Look into the files of a log",
+		Args:    cobra.ArbitraryArgs,
+		Example: `  kring log dump kring-data/words-0 --records`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return wrong("there is no command log %q; kring log --help lists them", args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	cmd.AddCommand(dumpCommand())
+	return cmd
+}
+
+func dumpCommand() *cobra.Command {
+	o := segment.DumpOptions{Open: openFile}
+	cmd := &cobra.Command{
+		Use:   "dump FILE|DIR...",
+		Short: "Print segments, indexes and producer snapshots as Kafka's DumpLogSegments does",
+		Long: `Print .log, .index, .timeindex, .txnindex and .snapshot files as Kafka's DumpLogSegments does.
+A directory stands for all such files in it. Files are only read; a running broker is not disturbed.`,
+		Args: atLeast(1),
+		Example: `  kring log dump kring-data/words-0
+  kring log dump --records kring-data/words-0/00000000000000000000.log
+  kring log dump kring-data/words-0/*.snapshot`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := logFiles(args)
+			if err != nil {
+				return err
+			}
+			out := bufio.NewWriterSize(cmd.OutOrStdout(), 64<<10)
+			err = segment.Dump(out, files, o)
+			if flushed := out.Flush(); err == nil {
+				err = flushed
+			}
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&o.PrintDataLog, "records", "r", false, "print every record with key, value and headers")
+	return cmd
+}
+
+var logSuffixes = []string{".log", ".index", ".timeindex", ".txnindex", ".snapshot"}
+
+// logFiles puts the files of a directory in its place.
+func logFiles(args []string) ([]string, error) {
+	var files []string
+	for _, a := range args {
+		info, err := os.Stat(a)
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			files = append(files, a)
+			continue
+		}
+		entries, err := os.ReadDir(a)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			if !e.IsDir() && slices.Contains(logSuffixes, filepath.Ext(e.Name())) {
+				files = append(files, filepath.Join(a, e.Name()))
+			}
+		}
+	}
+	return files, nil
+}
+
+func openFile(name string) (io.ReaderAt, int64, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}

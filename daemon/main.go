@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	tuneMemory()
+	ctx := signals()
+	err := command().ExecuteContext(ctx)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, "kring: "+oneLine(err))
+	}
+	os.Exit(statusOf(err))
+}
+
+// command is the whole command line.
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "kring",
+		Short:         "A Kafka-protocol broker for Linux, on io_uring",
+		Version:       versionText(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return wrong("there is no command %q; kring --help lists them", args[0])
+			}
+			return cmd.Help()
+		},
+		Example: `  kring broker                       start a broker here, data in ./kring-data
+  kring topics create words -p 3
+  echo hello | kring produce words
+  kring consume words --from-beginning --exit`,
+	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &failure{exitArguments, err} })
+	root.AddCommand(brokerCommand(), probeCommand(), topicsCommand(), produceCommand(), consumeCommand(), logCommand(),
+		benchCommand(), exitTopic())
+	return root
+}
+
+// signals ends the context by the first signal and the process by the second.
+func signals() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := make(chan os.Signal, 2)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-c
+		cancel()
+		<-c
+		os.Exit(exitKilled)
+	}()
+	return ctx
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"kring/daemon/broker"
+	"kring/daemon/config"
+	"kring/metadata/embedded"
+	"kring/ring"
+)
+
+// loopsMost is how many loops we choose ourselves; one moves more than a 10 Gbit/s link.
+const loopsMost = 8
+
+// loopsFor leaves half of the processors to the kernel's workers, the collector and the clients of a shared machine.
+func loopsFor(processors int) int { return max(1, min(processors/2, loopsMost)) }
+
+func kernelOptions(cfg *config.Config, log *slog.Logger) ring.Options {
+	loops := cfg.Loops
+	if loops == 0 {
+		loops = loopsFor(runtime.NumCPU())
+	}
+	return ring.Options{Loops: loops, WritePath: cfg.WritePath, Dirs: cfg.LogDirs, Log: kernelLog(log)}
+}
+
+// run is one broker on the kernel, from start to stop. Its fields belong to loop 0.
+type run struct {
+	kernel *ring.Kernel
+	cfg    *config.Config
+	log    *slog.Logger
+	out    io.Writer
+	broker *broker.Broker
+	asked  bool // to stop
+	err    error
+}
+
+// serve runs a broker until ctx is done or it cannot go on.
+func serve(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Writer) error {
+	kernel, err := ring.New(kernelOptions(cfg, log))
+	if err != nil {
+		return err
+	}
+	r := &run{kernel: kernel, cfg: cfg, log: log, out: out}
+	first := kernel.Loops()[0]
+	defer context.AfterFunc(ctx, func() {
+		first.Post(&ring.Message{Run: func(*ring.Message) { r.stop() }})
+	})()
+	if err := kernel.Run(func() { ring.Go(first, r.start) }); err != nil {
+		return err
+	}
+	return r.err
+}
+
+func (r *run) start(t *ring.Task) {
+	b, err := broker.Start(t, broker.Options{Loops: r.kernel.Loops(), Config: r.cfg, Open: openStore, Log: r.log, Fatal: r.fatal})
+	if err != nil {
+		r.err = &failure{startStatus(err), err}
+		r.kernel.Stop()
+		return
+	}
+	r.broker = b
+	if r.asked {
+		r.asked = false
+		r.stop()
+		return
+	}
+	r.greet()
+}
+
+// stop drains the broker and ends the loops; while the broker starts it waits for that.
+func (r *run) stop() {
+	if r.asked {
+		return
+	}
+	r.asked = true
+	if r.broker == nil {
+		return
+	}
+	ring.Go(r.kernel.Loops()[0], func(t *ring.Task) {
+		if err := r.broker.Stop(t); err != nil && r.err == nil {
+			r.err = err
+		}
+		r.kernel.Stop()
+	})
+}
+
+func (r *run) fatal(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.stop()
+}
+
+// greet tells a person what runs where.
+func (r *run) greet() {
+	node := r.broker.Node()
+	for i, a := range r.cfg.Advertised {
+		if a.Port == 0 {
+			if bound, ok := r.broker.Listener(a.Name); ok {
+				_, port, _ := net.SplitHostPort(bound)
+				n, _ := strconv.ParseUint(port, 10, 16)
+				r.cfg.Advertised[i].Port = int32(n)
+			}
+		}
+	}
+	fmt.Fprintf(r.out, "kring broker %d of cluster %s serves %s\n", node.ID, node.ClusterID, advertised(r.cfg))
+	fmt.Fprintf(r.out, "data in %s; try: kcat -b %s -L; Ctrl-C stops\n", r.cfg.LogDirs[0], hostPort(r.cfg.Advertised[0]))
+}
+
+// openStore opens the embedded store.
+func openStore(t *ring.Task, dir string) (broker.Store, error) {
+	s, err := embedded.Open(t, dir)
+	if err != nil {
+		return broker.Store{}, err
+	}
+	return broker.Store{Store: s, Close: s.Close}, nil
+}
+
+// startStatus is the exit status of a broker that did not start.
+func startStatus(err error) int {
+	var path *os.PathError
+	switch {
+	case errors.As(err, &path) && path.Op == "lock":
+		return exitLocked
+	case errors.As(err, &path):
+		return exitData
+	case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.EACCES), isLookup(err):
+		return exitAddress
+	}
+	return exitData
+}
+
+func isLookup(err error) bool {
+	var dns *net.DNSError
+	var addr *net.AddrError
+	return errors.As(err, &dns) || errors.As(err, &addr)
+}
+
+func hostPort(l config.Listener) string { return net.JoinHostPort(l.Host, strconv.Itoa(int(l.Port))) }
+
+// reachable fills in the host clients are told where the settings leave it out: this machine's name, as Kafka does, if it leads
+// to an address; else localhost.
+func reachable(cfg *config.Config, log *slog.Logger) {
+	name := ""
+	for i := range cfg.Advertised {
+		if cfg.Advertised[i].Host != "" {
+			continue
+		}
+		if name == "" {
+			name = ownName(log)
+		}
+		cfg.Advertised[i].Host = name
+	}
+}
+
+// lookupPatience bounds what a name server that does not answer adds to the start.
+const lookupPatience = 300 * time.Millisecond
+
+func ownName(log *slog.Logger) string {
+	name, err := os.Hostname()
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), lookupPatience)
+		defer cancel()
+		_, err = (&net.Resolver{PreferGo: true}).LookupHost(ctx, name)
+	}
+	if err != nil || name == "" {
+		log.Warn("this machine's name leads to no address: clients are told localhost; set advertised.listeners", "name", name)
+		return "localhost"
+	}
+	return name
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestVersionAndHelp(t *testing.T) {
+	if out := kring(t, "", "--version").ok(t); !regexp.MustCompile(`^kring \S.* \(go\S+, linux/\w+\)\n$`).MatchString(out) {
+		t.Errorf("%q", out)
+	}
+	if out := kring(t, "", "help", "exit-codes").ok(t); !strings.Contains(out, "a log dir is in use by another broker") {
+		t.Errorf("%q", out)
+	}
+	if out := kring(t, "", "completion", "bash").ok(t); !strings.Contains(out, "__start_kring") {
+		t.Error("no completion for bash")
+	}
+}
+
+func TestProbeTellsWhatIsThere(t *testing.T) {
+	if out := kring(t, "", "probe").ok(t); !strings.Contains(out, "kernel") {
+		t.Errorf("%s", out)
+	}
+	for line := range strings.Lines(kring(t, "", "probe", "--json").ok(t)) {
+		var f struct {
+			What, Found, Cure string
+			OK                *bool
+		}
+		if err := json.Unmarshal([]byte(line), &f); err != nil || f.What == "" || f.OK == nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+func TestTopicsFromTheCommandLine(t *testing.T) {
+	everyLoops(t, func(t *testing.T, b *running) {
+		if out := b.kring("", "topics", "create", "a", "b", "-p", "3", "-c", "retention.ms=60000").ok(t); out != "created a\ncreated b\n" {
+			t.Errorf("%q", out)
+		}
+		if r := b.kring("", "topics", "create", "a"); r.status != exitFailed || !strings.Contains(r.errOut, "kring: a: TOPIC_ALREADY_EXISTS: ") {
+			t.Errorf("%+v", r)
+		}
+		if out := b.kring("", "topics", "create", "a", "--if-not-exists").ok(t); out != "a: nothing to do\n" {
+			t.Errorf("%q", out)
+		}
+		if r := b.kring("", "topics", "create", "a/b"); r.status != exitFailed || !strings.Contains(r.errOut, "INVALID_TOPIC_EXCEPTION") {
+			t.Errorf("%+v", r)
+		}
+		if r := b.kring("", "topics", "create", "c", "-c", "segment.bytes=1"); r.status != exitFailed || !strings.Contains(r.errOut, "INVALID_CONFIG") {
+			t.Errorf("%+v", r)
+		}
+		b.kring("", "topics", "alter", "a", "-p", "5", "-c", "segment.bytes=1000000", "--delete-config", "retention.ms").ok(t)
+		var d described
+		if err := json.Unmarshal([]byte(b.kring("", "topics", "describe", "a", "--json").ok(t)), &d); err != nil {
+			t.Fatal(err)
+		}
+		if d.Topic != "a" || len(d.ID) != 22 || len(d.Partitions) != 5 || len(d.Config) != 1 || d.Config["segment.bytes"] != "1000000" {
+			t.Errorf("%+v", d)
+		}
+		if p := d.Partitions[4]; p.Leader < 0 || len(p.ISR) != 1 || p.Start != 0 || p.End != 0 {
+			t.Errorf("%+v", p)
+		}
+		if out := b.kring("", "topics", "list").ok(t); strings.Count(out, "\n") != 3 {
+			t.Errorf("%s", out)
+		}
+		if r := b.kring("", "topics", "delete", "a", "nope"); r.status != exitFailed || r.out != "deleted a\n" ||
+			!strings.Contains(r.errOut, "nope: UNKNOWN_TOPIC_OR_PARTITION") || !strings.Contains(r.errOut, "1 of 2 topics failed") {
+			t.Errorf("%+v", r)
+		}
+		if out := b.kring("", "topics", "describe").ok(t); strings.Contains(out, "a  id ") || !strings.Contains(out, "b  id ") {
+			t.Errorf("%s", out)
+		}
+	})
+}
+
+// seen is a record of consume --json.
+type seen struct {
+	Partition int32
+	Offset    int64
+	Key       *string
+	Value     *string
+	Headers   []struct{ Key, Value string }
+}
+
+func parseSeen(t *testing.T, out string) (all []seen) {
+	t.Helper()
+	for line := range strings.Lines(out) {
+		var s seen
+		if err := json.Unmarshal([]byte(line), &s); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func TestRecordsFromTheCommandLine(t *testing.T) {
+	everyLoops(t, func(t *testing.T, b *running) {
+		for _, codec := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
+			for _, acks := range []string{"1", "all"} {
+				r := b.kring("k1:v1\nk2:v2\nplain\nk3:\n", "produce", codec+acks, "-K", ":", "-H", "from=test", "-z", codec, "--acks", acks, "-p", "0")
+				r.ok(t)
+				if !strings.Contains(r.errOut, "4 records, ") {
+					t.Errorf("%s", r.errOut)
+				}
+				all := parseSeen(t, b.kring("", "consume", codec+acks, "--from-beginning", "--exit", "--json").ok(t))
+				if len(all) != 4 || *all[0].Key != "k1" || *all[0].Value != "v1" || all[2].Key != nil || *all[3].Value != "" || all[3].Offset != 3 ||
+					all[0].Headers[0].Key != "from" || all[0].Headers[0].Value != "test" {
+					t.Errorf("%s, acks %s: %+v", codec, acks, all)
+				}
+			}
+		}
+		b.kring("", "topics", "create", "many", "-p", "4").ok(t)
+		b.kring(strings.Repeat("0123456789\n", 1000), "produce", "many").ok(t)
+		if n := len(parseSeen(t, b.kring("", "consume", "many", "-o", "beginning", "-e", "--json").ok(t))); n != 1000 {
+			t.Errorf("%d records, want 1000", n)
+		}
+		if out := b.kring("", "consume", "none1", "-p", "0", "-o", "-2", "-n", "1", "-K", "=", "--offsets").ok(t); !regexp.
+			MustCompile(`^0 2 \S+  =plain\n$`).MatchString(out) {
+			t.Errorf("%q", out)
+		}
+		if out := b.kring("", "consume", "none1", "-o", "@0", "-e", "--headers").ok(t); !strings.HasPrefix(out, "from=test v1\n") {
+			t.Errorf("%q", out)
+		}
+		if r := b.kring("", "consume", "none1", "-p", "7"); r.status != exitFailed || !strings.Contains(r.errOut, "no partition 7") {
+			t.Errorf("%+v", r)
+		}
+		if r := b.kring("", "consume", "absent", "-e"); r.status != exitFailed || !strings.Contains(r.errOut, "UNKNOWN_TOPIC_OR_PARTITION") {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestEachFileIsARecord(t *testing.T) {
+	b := start(t, t.TempDir()+"/data")
+	dir := t.TempDir()
+	big := strings.Repeat("x", 3<<20)
+	for name, text := range map[string]string{"empty": "", "big": big, "lines": "a\nb\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.kring("", "topics", "create", "files", "-c", "max.message.bytes=8000000").ok(t)
+	b.kring("", "produce", "files", filepath.Join(dir, "empty"), filepath.Join(dir, "big"), filepath.Join(dir, "lines"), "--each-file",
+		"--max-message-bytes", "8000000").ok(t)
+	found := map[string]string{}
+	for _, s := range parseSeen(t, b.kring("", "consume", "files", "--from-beginning", "-e", "--json").ok(t)) {
+		found[filepath.Base(*s.Key)] = *s.Value
+	}
+	if len(found) != 3 || found["empty"] != "" || found["big"] != big || found["lines"] != "a\nb\n" {
+		t.Errorf("%d files, big %d bytes", len(found), len(found["big"]))
+	}
+}
+
+func TestConsumeStopsCleanlyBySignal(t *testing.T) {
+	b := start(t, t.TempDir()+"/data")
+	b.kring("one\n", "produce", "words").ok(t)
+	c := &running{t: t, args: []string{"consume", "words", "--from-beginning", "-b", b.addr}}
+	c.follow("one")
+	if status := c.end(syscall.SIGINT); status != 0 {
+		t.Errorf("status %d", status)
+	}
+}
+
+func TestLogDumpShowsWhatWasWritten(t *testing.T) {
+	b := start(t, t.TempDir()+"/data")
+	b.kring("key:needle\n", "produce", "words", "-K", ":").ok(t)
+	out := kring(t, "", "log", "dump", "--records", b.data+"/words-0").ok(t)
+	for _, want := range []string{"baseOffset: 0", "needle", "key", ".index", "Starting offset: 0"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in:\n%s", want, out)
+		}
+	}
+	if r := kring(t, "", "log", "dump", "/no/such/file"); r.status != exitFailed {
+		t.Errorf("%+v", r)
+	}
+}
