@@ -94,7 +94,10 @@ func (a *Assembler) Missing() int {
 // Space is memory for bytes that Missing says must come, at most as many and at least one, to be received straight into;
 // Got tells how many came. b is the memory it lies in; the caller retains it while the kernel may write there.
 func (a *Assembler) Space() (space []byte, b *Buf) {
-	free := len(a.buf.B) - a.to
+	free := 0
+	if a.buf != nil {
+		free = len(a.buf.B) - a.to
+	}
 	if free == 0 || free < a.Missing() && len(a.buf.B) < min(a.need, assembleStep) {
 		a.move(a.target())
 	}

@@ -33,10 +33,8 @@ type conn struct {
 	part     int     // of out.head: parts before are sent
 	sentOf   int64   // bytes of that part that are sent
 	send     uint32  // slot of the send or poll under way
-	asked    int64   // bytes of the send under way
 	buf      *Buf    // what linked reads read into
 	reads    []fileRead
-	readErr  unix.Errno
 	broken   bool // the last linked reads fell short: read one by one
 	probed   *file
 	probedTo int64 // the range up to here is known to be in memory
@@ -71,8 +69,10 @@ func (c *conn) fail(err error) {
 	c.asm.Drop()
 	if c.recv != 0 || c.send != 0 {
 		unix.Shutdown(c.fd, unix.SHUT_RDWR)
-		e := c.l.r.next()
-		e.op, e.fd, e.opflags, e.flags = opAsyncCancel, int32(c.fd), cancelAll|cancelFD, sqeCQESkipSuccess
+		c.stopReceiving()
+		if c.send != 0 {
+			c.l.cancel(c.send)
+		}
 	}
 	c.makeDirty()
 }

@@ -2,7 +2,6 @@ package ring
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -153,33 +152,6 @@ func (l *loop) Space(dir string, op *Op) {
 		}
 		return int64(st.Bavail) * st.Bsize, nil, nil
 	})
-}
-
-// LockFile takes the lock java.nio's FileChannel.tryLock takes: fcntl's, on the whole file. It belongs to the process: closing
-// any descriptor of the file would give it up.
-func (l *loop) LockFile(name string) (func(), error) {
-	for {
-		fd, err := unix.Open(name, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o644)
-		if err != nil {
-			return nil, pathError("open", name, err)
-		}
-		err = unix.FcntlFlock(uintptr(fd), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
-		if err != nil {
-			unix.Close(fd)
-			if err == unix.EAGAIN || err == unix.EACCES {
-				err = fmt.Errorf("another process, perhaps Kafka, uses the directory: %w", err)
-			}
-			return nil, pathError("lock", name, err)
-		}
-		var held, there unix.Stat_t
-		if unix.Fstat(fd, &held) == nil && unix.Stat(name, &there) == nil && held.Ino == there.Ino && held.Dev == there.Dev {
-			return func() {
-				unix.Unlink(name)
-				unix.Close(fd)
-			}, nil
-		}
-		unix.Close(fd) // the holder removed it between our open and our lock
-	}
 }
 
 // dirOf is the log dir that name lies in, "" if in none.

@@ -3,45 +3,236 @@ package ring
 import (
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// Options are what a Kernel is made with; the zero value is a good one.
-type Options struct {
-	// Loops is the number of loops; 0 means 1.
-	Loops int
-	// WritePath is how appends reach the disk: "ring", "pwrite", or "auto" ("" too), which probes each log dir.
-	WritePath string
-	// Dirs are the log dirs: a file's write path is that of the dir it lies in.
-	Dirs []string
-	// MaxMemory is the number of bytes one loop lends before it stops to receive; 0 means 1 GiB.
-	MaxMemory int64
-	// WriteOutBytes is how many bytes of a file may wait dirty before they are written out early; 0 means 16 MiB.
-	WriteOutBytes int64
-	// Log gets what was degraded and why; nil means slog.Default().
-	Log *slog.Logger
+const (
+	ringEntries     = 4096
+	ringCompletions = 4 * ringEntries
+	helpersMost     = 8
+	stopPatience    = 2 * time.Second
+)
+
+// Kernel runs loops on io_uring.
+type Kernel struct {
+	loops     []Loop
+	own       []*loop
+	dirs      []string
+	paths     map[string]bool // by log dir: writes go by the ring
+	ringPath  bool            // for files in no log dir
+	ringFlags uint32
+	writeOut  int64
+	helpers   helpers
+	log       *slog.Logger
+	findings  []Finding
 }
 
-// Refused says that the kernel does not give what the loops need.
-type Refused struct {
-	What  string // what was asked for
-	Cause string // why it was refused
-	Cure  string // what the operator can do
-	Err   error  // what the kernel said, if it said anything
+// New checks that the kernel gives what is needed and makes the loops; *Refused says what it does not. It may raise GOMAXPROCS:
+// a loop that waits keeps its processor, and the rest of the process needs two.
+func New(o Options) (*Kernel, error) {
+	k := &Kernel{dirs: o.Dirs, paths: map[string]bool{}, writeOut: o.WriteOutBytes, log: o.Log}
+	if k.log == nil {
+		k.log = slog.Default()
+	}
+	if k.writeOut <= 0 {
+		k.writeOut = 16 << 20
+	}
+	loops := max(o.Loops, 1)
+	memory := o.MaxMemory
+	if memory <= 0 {
+		memory = 1 << 30
+	}
+	k.helpers.most = helpersMost
+	if err := preemptible(); err != nil {
+		return nil, err
+	}
+	if err := k.examine(o.WritePath); err != nil {
+		return nil, err
+	}
+	if runtime.GOMAXPROCS(0) < loops+2 {
+		runtime.GOMAXPROCS(loops + 2)
+	}
+	for i := range loops {
+		l := &loop{k: k, id: i, log: k.log.With("loop", i), start: time.Now().Add(-time.Second), maxMemory: memory}
+		l.rng = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+		k.loops, k.own = append(k.loops, l), append(k.own, l)
+	}
+	return k, nil
 }
 
-func (r *Refused) Error() string { return fmt.Sprintf("%s: %s; %s", r.What, r.Cause, r.Cure) }
+// preemptible refuses to run where the collector could not interrupt a waiting loop.
+func preemptible() error {
+	settings := os.Getenv("GODEBUG")
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "DefaultGODEBUG" {
+				settings = s.Value + "," + settings
+			}
+		}
+	}
+	off := false
+	for s := range strings.SplitSeq(settings, ",") {
+		if v, ok := strings.CutPrefix(strings.TrimSpace(s), "asyncpreemptoff="); ok {
+			off = v != "0"
+		}
+	}
+	if !off {
+		return nil
+	}
+	return &Refused{What: "GODEBUG", Cause: "asyncpreemptoff=1 keeps the garbage collector from interrupting a waiting loop", Cure: "remove it"}
+}
 
-// Unwrap is what the kernel said.
-func (r *Refused) Unwrap() error { return r.Err }
+// ringWrites says whether writes to name go by the ring.
+func (k *Kernel) ringWrites(name string) bool {
+	if d := dirOf(k.dirs, name); d != "" {
+		return k.paths[d]
+	}
+	return k.ringPath
+}
 
-// Finding is one line of a probe.
-type Finding struct {
-	// What is the thing looked at: "kernel", "op recv multishot", "write path /var/lib/kring".
-	What string
-	// State is what was found: "6.18.0", "yes", "pwrite".
-	State string
-	// OK is false when the broker cannot run, or not well, with it.
-	OK bool
-	// Cure is what to do where OK is false, or what it means.
-	Cure string
+// Loops are the loops, by ID.
+func (k *Kernel) Loops() []Loop { return k.loops }
+
+// Run runs the loops, calls start on loop 0 once all of them turn, and returns after Stop.
+func (k *Kernel) Run(start func()) error {
+	opened := make(chan error, len(k.own))
+	begin := make(chan bool)
+	var wg sync.WaitGroup
+	for _, l := range k.own {
+		wg.Go(func() {
+			// The thread is never unlocked: it ends with the loop, and with it what it has under way.
+			runtime.LockOSThread()
+			err := l.open()
+			opened <- err
+			if <-begin && err == nil {
+				l.run()
+			}
+		})
+	}
+	var first error
+	for range k.own {
+		if err := <-opened; err != nil && first == nil {
+			first = err
+		}
+	}
+	if first == nil {
+		k.own[0].Post(&Message{Run: func(*Message) { start() }})
+	}
+	for range k.own {
+		begin <- first == nil
+	}
+	wg.Wait()
+	return first
+}
+
+// Stop makes Run return; any goroutine may call it. Connections are closed, ops under way end with their results or
+// ErrCanceled; the broker has drained before.
+func (k *Kernel) Stop() {
+	for _, l := range k.own {
+		l.Post(&Message{Run: func(*Message) { l.stopping = true }})
+	}
+}
+
+// run turns until the loop is stopped.
+func (l *loop) run() {
+	for !l.stopping {
+		l.turn()
+	}
+	l.shut()
+}
+
+// shut ends what is under way, waits for it a little, and gives the ring back.
+func (l *loop) shut() {
+	l.shutting = true
+	for _, li := range l.listeners {
+		li.Close()
+	}
+	for c := l.conns; c != nil; c = c.next {
+		c.fail(ErrCanceled)
+	}
+	e := l.r.next()
+	e.op, e.fd, e.opflags, e.flags = opAsyncCancel, -1, cancelAny|cancelAll, sqeCQESkipSuccess
+	deadline := time.Now().Add(stopPatience)
+	l.wheel.After(0, &Timer{Fire: func(t *Timer) { l.wheel.After(0, t) }}) // helpers cannot wake us any more: look each tick
+	for (l.live > 1 || l.helping > 0 || l.conns != nil) && time.Now().Before(deadline) {
+		l.turn()
+	}
+	for range turnRounds {
+		l.turnEnd.runAll()
+		l.ready.runAll()
+	}
+	if l.live > 1 {
+		for i := range l.slots {
+			if k := l.slots[i].kind; k > kindIgnored {
+				l.log.Warn("an operation was still under way at the end", "kind", k)
+			}
+		}
+	}
+	l.r.close()
+	unix.Close(l.in.event)
+}
+
+// Probe looks at what the kernel and the log dirs give; New has found it out.
+func (k *Kernel) Probe() []Finding { return k.findings }
+
+// writePathFor makes a file in dir and looks whether the kernel completes buffered ring writes at once.
+func writePathFor(dir string, flags uint32) (inline int, tried int, err error) {
+	for !exists(dir) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir) // not made yet: it will be on its parent's file system, most likely
+	}
+	f, err := os.CreateTemp(dir, ".kring-probe-*")
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	defer os.Remove(f.Name())
+	r, err := openURing(64, 256, flags)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer r.close()
+	block := mapAnon(pageSize)
+	for i := range probeWrites {
+		e := r.next()
+		e.op, e.fd, e.off, e.addr, e.len, e.user = opWrite, int32(f.Fd()), uint64(i*pageSize), addr(block), pageSize, 1
+		n := r.show()
+		if _, _, e := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(n), 0, 0, 0, 0); e != 0 {
+			return 0, 0, e
+		}
+		if r.pending() > 0 {
+			inline++
+		}
+		for r.pending() == 0 {
+			r.enter(1, int64(time.Second))
+		}
+		if res := r.cqes[*r.cqHead&r.cqMask].res; res != pageSize {
+			return 0, 0, fmt.Errorf("probe write in %s: %w", dir, errnoOf(res))
+		}
+		r.seen()
+	}
+	return inline, probeWrites, nil
+}
+
+const probeWrites = 64
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+func cleanDirs(dirs []string) []string {
+	var clean []string
+	for _, d := range dirs {
+		clean = append(clean, filepath.Clean(d))
+	}
+	return clean
 }

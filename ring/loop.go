@@ -59,7 +59,8 @@ type loop struct {
 	noCachestat bool
 
 	trimmer  Timer
-	stopping bool
+	stopping bool // run ends with this turn
+	shutting bool // it has ended
 	stats    Stats
 }
 
@@ -181,7 +182,7 @@ func (l *loop) turn() {
 // enter submits, and waits if there is nothing else to do.
 func (l *loop) enter() {
 	r := l.r
-	if l.ready.head != nil || l.turnEnd.head != nil || len(l.dirty) > 0 || r.pending() > 0 {
+	if l.ready.head != nil || l.turnEnd.head != nil || len(l.dirty) > 0 || r.pending() > 0 || l.stopping && !l.shutting {
 		if r.waiting() > 0 || r.pending() == 0 || r.overflown() {
 			l.check(r.enter(0, 0))
 		}

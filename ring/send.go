@@ -243,7 +243,7 @@ func (c *conn) sendGathered() {
 	}
 	i, s := l.newSlot()
 	s.kind, s.conn = kindSend, c
-	c.send, c.asked, c.readErr = i, total, 0
+	c.send = i
 	l.stats.Sends++
 	for _, rd := range c.reads {
 		e := r.next()
@@ -337,49 +337,39 @@ func (c *conn) polled(i uint32) {
 	c.makeDirty()
 }
 
-// sent is the completion of a send or of a read linked before it.
+// sent is the completion of a send, or of a read linked before it: only a read that fell short or failed shows itself, and
+// what is linked behind it then does not.
 func (c *conn) sent(i uint32, q cqe) {
-	if q.user>>tagShift == tagRead {
-		// Only a read that fell short or failed shows itself; the send behind it is cancelled.
-		if errnoOf(q.res) == unix.ECANCELED {
-			return
-		}
-		c.l.stats.BrokenReads++
-		c.readErr = errnoOf(q.res)
-		if c.broken && c.readErr == 0 {
-			c.readErr = unix.ENODATA
-		}
-		c.broken = true
-		return
-	}
 	c.l.drop(i)
 	c.send = 0
 	if c.buf != nil {
 		c.buf.Release()
 		c.buf = nil
 	}
-	switch e := errnoOf(q.res); {
-	case q.res > 0:
+	e := errnoOf(q.res)
+	switch {
+	case c.closing || e == unix.EINTR || e == unix.EAGAIN:
+	case q.user>>tagShift == tagRead:
+		c.readsBroke(e)
+	case e != 0:
+		c.fail(e)
+	default:
 		c.broken = false
 		c.advance(int64(q.res))
-	case e == unix.ECANCELED && c.broken && !c.closing:
-		c.readsBroke()
-	case e == unix.EINTR || e == unix.EAGAIN:
-	case q.res == 0:
-	default:
-		c.fail(e)
 	}
 	c.makeDirty()
 }
 
 // readsBroke decides what a broken chain means: once, the reads are tried one by one; a range that cannot be read then ends
 // the connection, for its length has been announced.
-func (c *conn) readsBroke() {
-	switch c.readErr {
-	case 0, unix.EAGAIN, unix.EINTR:
-	case unix.ENODATA:
+func (c *conn) readsBroke(e unix.Errno) {
+	c.l.stats.BrokenReads++
+	switch {
+	case e != 0:
+		c.fail(e)
+	case c.broken:
 		c.fail(io.ErrUnexpectedEOF)
 	default:
-		c.fail(c.readErr)
+		c.broken = true
 	}
 }

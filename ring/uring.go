@@ -36,7 +36,6 @@ const (
 	fsyncDatasync   = 1 << 0
 
 	cancelAll = 1 << 0
-	cancelFD  = 1 << 1
 	cancelAny = 1 << 2
 
 	cqeBuffer      = 1 << 0
@@ -207,6 +206,7 @@ func (r *uring) next() *sqe {
 func (r *uring) reserve(n uint32, bytes int) {
 	if r.waiting()+n > r.sqMask+1 || r.arena.used+bytes > arenaSize {
 		r.flush()
+		r.arena.used = 0
 	}
 }
 

@@ -1,0 +1,56 @@
+package ring
+
+import (
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// fcntl's locks belong to the process: a second one would be granted, and closing any descriptor of the file would give the
+// first one up. So it is remembered here which files this process holds.
+var (
+	heldMu sync.Mutex
+	held   = map[inode]bool{}
+)
+
+type inode struct{ dev, ino uint64 }
+
+// LockFile takes the lock java.nio's FileChannel.tryLock takes: fcntl's, on the whole file.
+func (l *loop) LockFile(name string) (func(), error) {
+	heldMu.Lock()
+	defer heldMu.Unlock()
+	for {
+		var there, mine unix.Stat_t
+		if unix.Stat(name, &there) == nil && held[inode{there.Dev, there.Ino}] {
+			return nil, pathError("lock", name, fmt.Errorf("this process uses the directory already: %w", unix.EAGAIN))
+		}
+		fd, err := unix.Open(name, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0o644)
+		if err != nil {
+			return nil, pathError("open", name, err)
+		}
+		if err = unix.FcntlFlock(uintptr(fd), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}); err != nil {
+			unix.Close(fd)
+			if err == unix.EAGAIN || err == unix.EACCES {
+				err = fmt.Errorf("another process, perhaps Kafka, uses the directory: %w", err)
+			}
+			return nil, pathError("lock", name, err)
+		}
+		if unix.Fstat(fd, &mine) == nil && unix.Stat(name, &there) == nil && mine.Ino == there.Ino && mine.Dev == there.Dev {
+			id := inode{mine.Dev, mine.Ino}
+			held[id] = true
+			return func() { unlock(fd, name, id) }, nil
+		}
+		unix.Close(fd) // its holder removed it between our open and our lock
+	}
+}
+
+func unlock(fd int, name string, id inode) {
+	heldMu.Lock()
+	defer heldMu.Unlock()
+	if held[id] {
+		delete(held, id)
+		unix.Unlink(name)
+		unix.Close(fd)
+	}
+}

@@ -1,0 +1,47 @@
+package ring
+
+import (
+	"fmt"
+	"log/slog"
+)
+
+// Options are what a Kernel is made with; the zero value is a good one.
+type Options struct {
+	// Loops is the number of loops; 0 means 1.
+	Loops int
+	// WritePath is how appends reach the disk: "ring", "pwrite", or "auto" ("" too), which probes each log dir.
+	WritePath string
+	// Dirs are the log dirs: a file's write path is that of the dir it lies in.
+	Dirs []string
+	// MaxMemory is the number of bytes one loop lends before it stops to receive; 0 means 1 GiB.
+	MaxMemory int64
+	// WriteOutBytes is how many bytes of a file may wait dirty before they are written out early; 0 means 16 MiB.
+	WriteOutBytes int64
+	// Log gets what was degraded and why; nil means slog.Default().
+	Log *slog.Logger
+}
+
+// Refused says that the kernel does not give what the loops need.
+type Refused struct {
+	What  string // what was asked for
+	Cause string // why it was refused
+	Cure  string // what the operator can do
+	Err   error  // what the kernel said, if it said anything
+}
+
+func (r *Refused) Error() string { return fmt.Sprintf("%s: %s; %s", r.What, r.Cause, r.Cure) }
+
+// Unwrap is what the kernel said.
+func (r *Refused) Unwrap() error { return r.Err }
+
+// Finding is one line of a probe.
+type Finding struct {
+	// What is the thing looked at: "kernel", "op recv multishot", "write path /var/lib/kring".
+	What string
+	// State is what was found: "6.18.0", "yes", "pwrite".
+	State string
+	// OK is false when the broker cannot run, or not well, with it.
+	OK bool
+	// Cure is what to do where OK is false, or what it means.
+	Cure string
+}
