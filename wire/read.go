@@ -57,6 +57,14 @@ func (r *reader) uuid() (id [16]byte) {
 
 // uvarint reads a number of at most five bytes; bits over 32 are dropped, as Kafka does.
 func (r *reader) uvarint() uint32 {
+	if !r.bad && r.at < len(r.b) && r.b[r.at] < 0x80 {
+		r.at++
+		return uint32(r.b[r.at-1])
+	}
+	return r.uvarintSlow()
+}
+
+func (r *reader) uvarintSlow() uint32 {
 	var v uint32
 	for shift := 0; shift <= 28; shift += 7 {
 		c := uint8(r.int8())
