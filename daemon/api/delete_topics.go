@@ -52,10 +52,15 @@ func deny(resp *kmsg.DeleteTopicsResponse, code wire.Code) {
 // deletion asks the controller; a topic named twice is deleted once and answered twice.
 func deletion(c *Context, r *server.Request, m *kmsg.DeleteTopicsRequest, resp *kmsg.DeleteTopicsResponse) {
 	var ask []controller.DeleteTopic
-	at := make([]int, len(m.Topics)) // where in ask the topic is
+	at := make([]int, len(m.Topics)) // where in ask the topic is, -1 if it is not
 	seen := map[controller.DeleteTopic]int{}
+	image := c.Image()
 	for i, t := range m.Topics {
 		d := controller.DeleteTopic{Name: value(t.Topic), ID: metadata.TopicID(t.TopicID)}
+		if d.Name != "" && image.Topic(d.Name) == nil { // also one whose deletion is under way
+			at[i], resp.Topics[i].ErrorCode = -1, int16(wire.UnknownTopicOrPartition)
+			continue
+		}
 		n, ok := seen[d]
 		if !ok {
 			n = len(ask)
@@ -64,10 +69,17 @@ func deletion(c *Context, r *server.Request, m *kmsg.DeleteTopicsRequest, resp *
 		}
 		at[i] = n
 	}
+	if len(ask) == 0 {
+		r.ReplyMessage(resp)
+		return
+	}
 	c.Control(func(k *controller.Controller, finish func(func())) {
 		k.DeleteTopics(ask, controller.Call{Timeout: millis(m.TimeoutMillis)}, func(done []controller.DeletedTopic) {
 			finish(func() {
 				for i := range resp.Topics {
+					if at[i] < 0 {
+						continue
+					}
 					rt, d := &resp.Topics[i], &done[at[i]]
 					rt.Topic, rt.TopicID, rt.ErrorCode = optional(d.Name), d.ID, int16(codeOf(d.Err))
 					if r.Version < 6 {

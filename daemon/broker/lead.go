@@ -176,13 +176,14 @@ func (s *shard) stop(t *ring.Task, p *controller.StopReplica) error {
 	if p.LeaderEpoch != controller.EpochDuringDelete && r.part != nil && int32(p.LeaderEpoch) < r.part.LeaderEpoch() {
 		return replication.ErrFencedEpoch
 	}
-	s.remove(r)
-	if topic := s.ctx.Topic([]byte(p.Topic)); topic != nil && topic.Partition(p.Partition) == r.part && r.part != nil {
+	if topic := s.ctx.Topic([]byte(p.Topic)); topic != nil && r.part != nil && topic.Partition(p.Partition) == r.part {
 		topic.Partitions[p.Partition] = nil
 	}
 	r.quiet(t)
-	if p.Delete {
-		return r.log.Remove(t)
+	r.part = nil // the log stays open, until it is to be removed or led again
+	if !p.Delete {
+		return nil
 	}
-	return r.log.Close(t)
+	s.remove(r)
+	return r.log.Remove(t)
 }

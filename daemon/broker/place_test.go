@@ -401,9 +401,6 @@ func (c *client) createTopic(name string, partitions int32, settings ...string) 
 	}
 	m.Topics = append(m.Topics, rt)
 	resp := ask[*kmsg.CreateTopicsResponse](c, m, 7)
-	if resp.Topics[0].ErrorMessage != nil {
-		c.t.Log(*resp.Topics[0].ErrorMessage)
-	}
 	return wire.Code(resp.Topics[0].ErrorCode)
 }
 
