@@ -69,7 +69,7 @@ func (d *Dir) writeCheckpoints(t *ring.Task, name string, all []Checkpoint) erro
 	return nil
 }
 
-// WriteRecoveryPoints writes recovery-point-offset-checkpoint: Log.Durable of every log.
+// WriteRecoveryPoints writes recovery-point-offset-checkpoint: Log.RecoveryPoint of every log.
 func (d *Dir) WriteRecoveryPoints(t *ring.Task, all []Checkpoint) error {
 	return d.writeCheckpoints(t, recoveryFile, all)
 }

@@ -63,7 +63,11 @@ func (l *Log) closeCleanly(t *ring.Task) error {
 			return err
 		}
 	}
-	return t.SyncDir(l.dir)
+	if err := l.syncNames(t); err != nil {
+		return err
+	}
+	l.closedCleanly = true
+	return nil
 }
 
 // Abandon closes the files and nothing else: the next start recovers. Waiting appends get ErrClosed.

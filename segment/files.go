@@ -73,8 +73,13 @@ func (f *Files) shrink() {
 	s := f.oldest
 	for tries := 0; f.open > f.limit && s != nil && s != f.newest && tries < 32; tries++ {
 		next := s.newer
-		if s.idle() {
+		switch {
+		case !s.idle():
+		case s.synced || s.log.durable >= s.log.written:
 			s.close()
+		default: // a write-back error of a closed file may go unnoticed
+			s.log.syncWanted = max(s.log.syncWanted, s.log.written)
+			s.log.sync()
 		}
 		s = next
 	}

@@ -23,6 +23,7 @@ type Config struct {
 	RetentionMs        int64 // retention.ms, -1 for ever
 	RetentionBytes     int64 // retention.bytes, -1 no limit
 	DeleteRetained     bool  // cleanup.policy contains delete
+	Compact            bool  // cleanup.policy contains compact: offsets may have gaps
 	FlushMessages      int64 // flush.messages
 	FlushMs            int64 // flush.ms
 	FileDeleteDelayMs  int64 // file.delete.delay.ms

@@ -88,6 +88,7 @@ func (l *Log) load(t *ring.Task, o Options) error {
 	}
 	l.durable = l.end
 	if !o.Clean || changed {
+		l.namesDirty, l.parentDirty = true, true // what the process before us named it may not have synced
 		l.durable = max(min(o.RecoveryPoint, l.end), l.segs[0].base)
 	}
 	l.saveEpochs()
@@ -294,5 +295,5 @@ func (l *Log) removeFrom(t *ring.Task, i int) error {
 		}
 	}
 	l.segs = slices.Delete(l.segs, i, len(l.segs))
-	return nil
+	return t.SyncDir(l.dir) // or a crash could bring them back behind what is appended from now on
 }

@@ -47,6 +47,10 @@ func (l *Log) recoverSegments(t *ring.Task, f *found, o Options, epochsLost bool
 		if err != nil {
 			return false, err
 		}
+		if i+1 < len(l.segs) && !cut && s.next != l.segs[i+1].base && !l.conf.Compact {
+			l.warn("a segment lacks its end", "segment", s.base, "ends", s.next, "next", l.segs[i+1].base)
+			cut = true
+		}
 		if cut && i+1 < len(l.segs) {
 			l.warn("deleting the segments behind a damaged one", "segment", s.base, "deleted", len(l.segs)-i-1)
 			if err := l.removeFrom(t, i+1); err != nil {
@@ -171,7 +175,7 @@ func (l *Log) recoverSegment(t *ring.Task, s *segment, i int) (cut bool, err err
 		cut = true
 	}
 	s.size, s.written = sc.pos, sc.pos
-	if s.next = b.next; s.closed && !cut && i+1 < len(l.segs) {
+	if s.next = b.next; l.conf.Compact && !cut && i+1 < len(l.segs) {
 		s.next = l.segs[i+1].base
 	}
 	l.prods.end = s.next

@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"path"
 	"time"
 
 	"kring/ring"
@@ -86,7 +87,7 @@ func (l *Log) finish(t *ring.Task, s *segment) error {
 	if err := s.open(t); err != nil {
 		return err
 	}
-	l.until(t, func() bool { return !s.room.busy })
+	l.until(t, func() bool { return !s.room.busy && l.syncing != s })
 	if err := s.trim(t); err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (l *Log) finish(t *ring.Task, s *segment) error {
 			return err
 		}
 	}
-	if err := t.SyncDir(l.dir); err != nil {
+	if err := l.syncNames(t); err != nil {
 		l.fail("a sync of names", err)
 		return err
 	}
@@ -115,6 +116,18 @@ func (l *Log) finish(t *ring.Task, s *segment) error {
 	s.index.drop()
 	s.times.drop()
 	l.raiseDurable(s.next)
+	return nil
+}
+
+// syncNames makes the names in the directory durable, and the directory's own if it is new.
+func (l *Log) syncNames(t *ring.Task) error {
+	if err := t.SyncDir(l.dir); err != nil || !l.parentDirty {
+		return err
+	}
+	if err := t.SyncDir(path.Dir(l.dir)); err != nil {
+		return err
+	}
+	l.parentDirty = false
 	return nil
 }
 

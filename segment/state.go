@@ -63,8 +63,10 @@ type Log struct {
 	reverting bool // a full disk is being recovered from
 	closing   bool
 	closed    bool
-	failed    error
-	tasks     []*ring.Task
+	// closedCleanly: the files are as a clean stop leaves them.
+	closedCleanly bool
+	failed        error
+	tasks         []*ring.Task
 }
 
 // Dir is "<logdir>/<topic>-<partition>".
@@ -88,8 +90,18 @@ func (l *Log) End() Offset { return l.end }
 // Written is the end of what is on file and can be read.
 func (l *Log) Written() Offset { return l.written }
 
-// Durable is the recovery point: everything below survives a power cut.
+// Durable is the offset below which everything survives a power cut.
 func (l *Log) Durable() Offset { return l.durable }
+
+// RecoveryPoint is what the checkpoint file must hold: segments wholly below it are trusted after an unclean stop. It is Durable
+// but for a segment whose bytes are durable and whose indexes and size are not: that one has to be read again, even if
+// another has been begun behind it by then.
+func (l *Log) RecoveryPoint() Offset {
+	if o := l.durable; o > l.segs[0].base && !l.closedCleanly && !l.segs[l.floor(o-1)].synced {
+		return o - 1
+	}
+	return l.durable
+}
 
 // StartCheckpoint is the log start offset if the checkpoint file must hold it: it is not the first segment's own.
 func (l *Log) StartCheckpoint() (Offset, bool) { return l.start, l.start > l.segs[0].base }

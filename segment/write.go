@@ -61,6 +61,7 @@ func (l *Log) onOpen(err error) {
 	switch {
 	case err == nil:
 		l.pump()
+		l.sync()
 		l.startFinishing()
 	case ring.NoSpace(err):
 		l.revert()
@@ -159,8 +160,12 @@ func (l *Log) sync() {
 	if s.closed && l.durable >= s.next && i+1 < len(l.segs) {
 		s = l.segs[i+1]
 	}
-	if s.closed || s.file == nil || l.written <= l.durable {
+	if s.closed || l.written <= l.durable {
 		return // finish syncs it, or there is nothing on file yet
+	}
+	if s.file == nil {
+		s.whenOpen(l.onOpen)
+		return
 	}
 	l.syncing, l.syncEnd = s, l.written
 	s.file.Sync(&l.syncOp)
