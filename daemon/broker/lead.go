@@ -91,7 +91,7 @@ func (s *shard) lead(t *ring.Task, o *order) error {
 		}
 		r.part = replication.New(replication.Options{Host: s.ctx.Host, Self: s.b.node.ID, Topic: o.Topic, TopicID: o.ID,
 			Index: o.Partition, Log: r.log, Config: o.settings.repl})
-		r.log.OnFail = func(err error) { s.failed(r, err) }
+		r.part.OnFail = func(err error) { s.failed(r, err) }
 	}
 	r.log.SetConfig(o.settings.log)
 	r.part.SetConfig(o.settings.repl)
