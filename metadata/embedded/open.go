@@ -29,14 +29,14 @@ type files struct {
 	unfinished      []string
 }
 
-func findFiles(entries []ring.Entry) (f files) {
-	for _, e := range entries {
-		rest, ours := strings.CutPrefix(e.Name, filePrefix)
-		if !ours || e.Dir {
+func findFiles(names []string) (f files) {
+	for _, name := range names {
+		rest, ours := strings.CutPrefix(name, filePrefix)
+		if !ours {
 			continue
 		}
 		if strings.HasSuffix(rest, ".tmp") {
-			f.unfinished = append(f.unfinished, e.Name)
+			f.unfinished = append(f.unfinished, name)
 			continue
 		}
 		number, suffix, _ := strings.Cut(rest, ".")
@@ -66,12 +66,14 @@ func Open(t *ring.Task, dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := findFiles(entries)
-	tr, err := loadSnapshot(t, dir, f)
-	if err != nil {
-		return nil, err
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		if !e.Dir {
+			names = append(names, e.Name)
+		}
 	}
-	end, err := replayLogs(t, dir, &f, tr)
+	f := findFiles(names)
+	tr, end, err := load(&f, func(name string) ([]byte, error) { return t.ReadFile(dir+"/"+name, maxFile) })
 	if err != nil {
 		return nil, err
 	}
@@ -87,14 +89,23 @@ func Open(t *ring.Task, dir string) (*Store, error) {
 	return s, nil
 }
 
+// load reads the newest snapshot and replays the logs behind it. end is the length of the last log up to its last whole
+// frame; a last log whose header was never finished moves from f.logs to f.unfinished.
+func load(f *files, read func(name string) ([]byte, error)) (tr *tree, end int64, err error) {
+	if tr, err = loadSnapshot(f, read); err == nil {
+		end, err = replayLogs(f, read, tr)
+	}
+	return tr, end, err
+}
+
 // loadSnapshot reads the newest snapshot; without one the tree is as at the very first start.
-func loadSnapshot(t *ring.Task, dir string, f files) (*tree, error) {
+func loadSnapshot(f *files, read func(string) ([]byte, error)) (*tree, error) {
 	if len(f.snapshots) == 0 {
 		return newTree(), nil
 	}
 	zxid := f.snapshots[len(f.snapshots)-1]
-	name := dir + "/" + fileName(zxid, snapshotSuffix)
-	b, err := t.ReadFile(name, maxFile)
+	name := fileName(zxid, snapshotSuffix)
+	b, err := read(name)
 	if err != nil {
 		return nil, err
 	}
@@ -105,34 +116,27 @@ func loadSnapshot(t *ring.Task, dir string, f files) (*tree, error) {
 	if err != nil {
 		return nil, &DamageError{name, at, err.Error()}
 	}
+	if len(f.logs) == 0 {
+		return nil, &DamageError{name, 0, "the log that was begun before this snapshot is missing"}
+	}
 	return tr, nil
 }
 
-// replayLogs applies every log behind the snapshot and gives the length of the last one up to its last whole frame, 0 for
-// none. A last log whose header was never finished is dropped from f.
-func replayLogs(t *ring.Task, dir string, f *files, tr *tree) (end int64, err error) {
+func replayLogs(f *files, read func(string) ([]byte, error), tr *tree) (end int64, err error) {
+	snapshot, first := tr.zxid, 0
 	// A log whose successor begins at or before the snapshot holds nothing new.
-	first := 0
-	for first+1 < len(f.logs) && f.logs[first+1] <= tr.zxid {
+	for first+1 < len(f.logs) && f.logs[first+1] <= snapshot {
 		first++
 	}
-	if len(f.logs) == 0 && tr.zxid > 0 {
-		return 0, &DamageError{dir + "/" + fileName(tr.zxid, snapshotSuffix), 0, "the log that was begun before this snapshot is missing"}
-	}
-	snapshot := tr.zxid
 	for i := first; i < len(f.logs); i++ {
-		name, last := dir+"/"+fileName(f.logs[i], logSuffix), i == len(f.logs)-1
-		b, err := t.ReadFile(name, maxFile)
+		name, last := fileName(f.logs[i], logSuffix), i == len(f.logs)-1
+		b, err := read(name)
 		if err != nil {
 			return 0, err
 		}
 		base, err := readHeader(b, logMagic)
-		if err != nil && last && len(b) <= headerSize {
-			f.logs = f.logs[:i]
-			if i == 0 && snapshot > 0 {
-				return 0, &DamageError{name, 0, err.Error()}
-			}
-			f.unfinished = append(f.unfinished, fileName(metadata.Zxid(parseBase(name)), logSuffix))
+		if err != nil && last && len(b) <= headerSize && (i > first || snapshot == 0 && f.logs[i] == 0) {
+			f.logs, f.unfinished = f.logs[:i], append(f.unfinished, name)
 			return end, nil
 		}
 		if err == nil && base != f.logs[i] {
@@ -149,12 +153,6 @@ func replayLogs(t *ring.Task, dir string, f *files, tr *tree) (end int64, err er
 		}
 	}
 	return end, nil
-}
-
-func parseBase(name string) uint64 {
-	i := strings.LastIndex(name, filePrefix) + len(filePrefix)
-	n, _ := strconv.ParseUint(name[i:i+16], 16, 64)
-	return n
 }
 
 // replayLog applies the frames of one log. Transactions up to the snapshot's are in the tree already.

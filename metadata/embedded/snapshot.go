@@ -183,7 +183,11 @@ func (s *Store) prune(t *ring.Task, base, zxid metadata.Zxid) error {
 	if err != nil {
 		return err
 	}
-	f := findFiles(entries)
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name
+	}
+	f := findFiles(names)
 	for _, z := range f.snapshots {
 		if z < zxid {
 			if err := t.Remove(s.dir + "/" + fileName(z, snapshotSuffix)); err != nil {
