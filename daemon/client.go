@@ -22,6 +22,9 @@ type client struct {
 	timeout time.Duration
 }
 
+// metadataAge lets a topic made on the fly be seen soon; these clients live shortly.
+const metadataAge = 100 * time.Millisecond
+
 func (c *client) flags(cmd *cobra.Command) {
 	f := cmd.PersistentFlags()
 	f.StringSliceVarP(&c.brokers, "bootstrap-server", "b", []string{"localhost:9092"}, "brokers to ask first, `host:port`")
@@ -35,6 +38,7 @@ func (c *client) open(opts ...kgo.Opt) (*kgo.Client, error) {
 		kgo.DialTimeout(c.timeout),
 		kgo.RetryTimeout(c.timeout),
 		kgo.RequestTimeoutOverhead(c.timeout),
+		kgo.MetadataMinAge(metadataAge),
 	}, opts...)...)
 }
 

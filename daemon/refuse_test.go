@@ -52,7 +52,7 @@ var refusals = []refusal{
 		want: "num.partitions=0 is not valid; allowed: at least 1"},
 	{name: "value of the wrong type", file: "log.retention.ms=a week\n", status: exitArguments,
 		want: "log.retention.ms=a week is not valid; allowed: a whole number"},
-	{name: "broken escape", file: "a=1\nb=\\u00\n", status: exitArguments, want: "line 2: "},
+	{name: "broken escape", file: "a=1\nb=\\u00\n", status: exitArguments, want: "line 3: "},
 	{name: "override without a key", settings: []string{"=1"}, status: exitArguments, want: "--override"},
 	{name: "KRaft", file: "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@localhost:9093\n" +
 		"controller.listener.names=CONTROLLER\n", status: exitUnsupported, want: "process.roles=broker,controller is not supported: KRaft"},
@@ -65,8 +65,8 @@ var refusals = []refusal{
 	{name: "foreign directory", prepare: folder("data/lost+found"), status: exitData, want: "lost+found"},
 	{name: "log dir is a file", prepare: write("data", "text"), status: exitData, want: "data"},
 	{name: "log dir cannot be made", settings: []string{"log.dirs=/proc/kring"}, status: exitData, want: "/proc/kring"},
-	{name: "another broker's log dir", prepare: write("data/meta.properties", "version=0\nbroker.id=5\ncluster.id=AAAAAAAAAAAAAAAAAAAAAA\n"),
-		settings: []string{"broker.id=6"}, status: exitData, want: "broker.id"},
+	{name: "log dir of a cluster without its store", prepare: write("data/meta.properties", "version=0\nbroker.id=5\n"+
+		"cluster.id=AAAAAAAAAAAAAAAAAAAAAA\n"), status: exitData, want: "whose store is not there"},
 	{name: "KRaft's log dir", prepare: write("data/meta.properties", "version=1\nnode.id=5\ncluster.id=AAAAAAAAAAAAAAAAAAAAAA\n"),
 		status: exitData, want: "meta.properties"},
 	{name: "broken meta.properties", prepare: write("data/meta.properties", "broker.id=many\n"), status: exitData, want: "meta.properties"},
@@ -157,6 +157,25 @@ func TestLogDirInUseIsRefused(t *testing.T) {
 		t.Errorf("the disk has changed:\nbefore %v\nafter %v", before, after)
 	}
 	b.kring("", "topics", "list").ok(t)
+}
+
+func TestOtherBrokerIDIsRefused(t *testing.T) {
+	b := start(t, t.TempDir()+"/data", "broker.id=5")
+	b.kring("", "topics", "create", "kept").ok(t)
+	b.end(syscall.SIGTERM)
+	before := tree(t, b.data)
+	refusal{settings: []string{"log.dirs=" + b.data, "broker.id=6"}, status: exitData, want: "broker.id"}.check(t)
+	after := tree(t, b.data)
+	for name := range before {
+		if strings.HasSuffix(name, ".kafka_cleanshutdown") && before[name] != after[name] {
+			t.Errorf("the clean stop is forgotten: %s", after[name])
+		}
+	}
+	b.args = append(b.args[:len(b.args)-1], "broker.id=5")
+	b.run()
+	if out := b.kring("", "topics", "list").ok(t); !strings.Contains(out, "kept") {
+		t.Errorf("%s", out)
+	}
 }
 
 // TestLogDirLockedAsKafkaLocksIsRefused takes the lock as java.nio does: fcntl's, on the whole of .lock.

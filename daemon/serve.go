@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -46,6 +48,9 @@ type run struct {
 
 // serve runs a broker until ctx is done or it cannot go on.
 func serve(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Writer) error {
+	if err := orphaned(cfg.LogDirs[0]); err != nil {
+		return err
+	}
 	kernel, err := ring.New(kernelOptions(cfg, log))
 	if err != nil {
 		return err
@@ -124,6 +129,29 @@ func openStore(t *ring.Task, dir string) (broker.Store, error) {
 		return broker.Store{}, err
 	}
 	return broker.Store{Store: s, Close: s.Close}, nil
+}
+
+// orphaned refuses a log dir that belongs to a cluster whose store is not in it: a new store would not know its topics. It is looked
+// at before anything is opened, so that the dir stays as it is.
+func orphaned(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, "meta.properties"))
+	if err != nil {
+		return nil // none, or the broker will say what is wrong
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return embedded.IsFile(e.Name()) }) {
+		return nil
+	}
+	properties, err := config.ParseProperties(text)
+	if err != nil {
+		return nil
+	}
+	for _, p := range properties {
+		if p.Key == "cluster.id" {
+			return &failure{exitData, fmt.Errorf("%s/meta.properties belongs to cluster %s, whose store is not there", dir, p.Value)}
+		}
+	}
+	return nil
 }
 
 // startStatus is the exit status of a broker that did not start.

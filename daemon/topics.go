@@ -104,8 +104,8 @@ func createTopics(c *client) *cobra.Command {
 			if ifAbsent {
 				o.forgiven = kerr.TopicAlreadyExists
 			}
-			for _, r := range resp.Sorted() {
-				o.add(r.Topic, r.Err, r.ErrMessage)
+			for _, name := range args {
+				o.add(name, resp[name].Err, resp[name].ErrMessage)
 			}
 			return o.result()
 		},
@@ -139,8 +139,8 @@ func deleteTopics(c *client) *cobra.Command {
 			if ifPresent {
 				o.forgiven = kerr.UnknownTopicOrPartition
 			}
-			for _, r := range resp.Sorted() {
-				o.add(r.Topic, r.Err, r.ErrMessage)
+			for _, name := range args {
+				o.add(name, resp[name].Err, resp[name].ErrMessage)
 			}
 			return o.result()
 		},

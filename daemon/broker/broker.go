@@ -178,7 +178,9 @@ func (b *Broker) undo(t *ring.Task) {
 	if b.ctl != nil && b.recovered {
 		b.ctl.Stop(t)
 	}
-	b.closeLogs(t)
+	if b.shards != nil { // else no log was opened, and the checkpoints stand as the last stop left them
+		b.closeLogs(t)
+	}
 	for _, d := range b.dirs {
 		d.spoiled = d.spoiled || !d.Clean()
 	}
