@@ -28,7 +28,7 @@ func (l *Log) Close(t *ring.Task) error {
 	l.until(t, func() bool { return !l.reverting })
 	err := l.Flush(t)
 	if err == nil {
-		l.until(t, func() bool { return !l.finishing && !l.epochsBusy || l.failed != nil })
+		l.until(t, func() bool { return l.still() || l.failed != nil })
 		err = l.closeCleanly(t)
 	}
 	l.Abandon()
@@ -45,7 +45,10 @@ func (l *Log) closeCleanly(t *ring.Task) error {
 	s.pin()
 	defer s.unpin()
 	s.addTime()
-	l.until(t, func() bool { return !s.room.busy })
+	l.until(t, func() bool { return !s.room.busy || l.closed })
+	if l.closed {
+		return ErrClosed
+	}
 	if err := s.trim(t); err != nil {
 		return err
 	}
@@ -95,6 +98,7 @@ func (l *Log) Abandon() {
 // closed by it; ranges that are pinned stay readable.
 func (l *Log) Remove(t *ring.Task) error {
 	l.Abandon()
+	l.until(t, l.still) // or a task of the old log might write into a new one of the same name
 	var uuid [16]byte
 	for i := range uuid {
 		uuid[i] = byte(l.loop.Rand().Uint32())
@@ -115,6 +119,11 @@ func (l *Log) Remove(t *ring.Task) error {
 		}
 	})
 	return nil
+}
+
+// still says whether nothing works on the log's files any more.
+func (l *Log) still() bool {
+	return l.quiet() && !l.finishing && !l.epochsBusy && !l.reverting && l.removals == 0
 }
 
 // removeTree removes a partition's directory and the files in it.

@@ -124,7 +124,7 @@ func (l *Log) saveEpochs() {
 		return
 	}
 	l.epochsBusy = true
-	l.spawn(func(t *ring.Task) {
+	ring.Go(l.loop, func(t *ring.Task) {
 		for l.epochsNew && l.failed == nil && !l.closed {
 			l.epochsNew = false
 			if err := t.WriteFile(l.dir, epochsFile, l.epochs.encode()); err != nil {

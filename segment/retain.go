@@ -146,7 +146,12 @@ func (l *Log) remove(segs []*segment) {
 		}
 	}
 	delay := time.Duration(l.conf.FileDeleteDelayMs) * time.Millisecond
-	l.spawn(func(t *ring.Task) {
+	l.removals++
+	ring.Go(l.loop, func(t *ring.Task) {
+		defer func() {
+			l.removals--
+			l.notify()
+		}()
 		var names []string
 		for _, s := range segs {
 			for _, suffix := range []string{logSuffix, indexSuffix, timeSuffix, txnSuffix, snapshotSuffix} {
@@ -163,11 +168,16 @@ func (l *Log) remove(segs []*segment) {
 				}
 			}
 		}
-		t.Sleep(delay)
-		for _, name := range names {
-			if err := t.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				l.warn("a deleted file could not be removed; the next start will", "file", name, "cause", err)
-			}
+		if l.closed {
+			return // the next start removes them
 		}
+		l.later(func(t *ring.Task) {
+			t.Sleep(delay)
+			for _, name := range names {
+				if err := t.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					l.warn("a deleted file could not be removed; the next start will", "file", name, "cause", err)
+				}
+			}
+		})
 	})
 }

@@ -53,7 +53,7 @@ func (l *Log) startFinishing() {
 		return
 	}
 	l.finishing = true
-	l.spawn(l.finishAll)
+	ring.Go(l.loop, l.finishAll)
 }
 
 func (l *Log) finishAll(t *ring.Task) {
@@ -69,7 +69,7 @@ func (l *Log) finishAll(t *ring.Task) {
 		err := l.finish(t, s)
 		switch {
 		case err == nil:
-		case s.gone:
+		case s.gone, l.closed:
 		case ring.NoSpace(err):
 			l.warn("no space to finish a segment; trying again", "segment", s.base)
 			t.Sleep(time.Second)
@@ -87,7 +87,10 @@ func (l *Log) finish(t *ring.Task, s *segment) error {
 	if err := s.open(t); err != nil {
 		return err
 	}
-	l.until(t, func() bool { return !s.room.busy && l.syncing != s })
+	l.until(t, func() bool { return !s.room.busy && l.syncing != s || l.closed })
+	if l.closed {
+		return ErrClosed
+	}
 	if err := s.trim(t); err != nil {
 		return err
 	}

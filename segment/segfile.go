@@ -159,6 +159,9 @@ func (s *segment) unpin() {
 	if s.pins == 0 && (s.gone || s.log.closed) {
 		s.close()
 	}
+	if s.pins == 0 && s.log.reverting {
+		s.log.notify()
+	}
 }
 
 // idle says whether the file may be closed and opened again later.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sort"
 
 	"kring/ring"
@@ -55,6 +56,7 @@ type Log struct {
 	parentDirty bool
 
 	finishing  bool // a task works on rolled segments
+	removals   int  // tasks that rename deleted segments
 	epochsBusy bool
 	epochsNew  bool
 	idleEnd    Offset // End at the last Retain
@@ -180,15 +182,27 @@ func (l *Log) fail(what string, cause error) {
 	l.notify()
 }
 
-// refuseAll answers every append that waits with err.
+// refuseAll answers every append that waits with err, but for those whose bytes the kernel still reads: they follow when their
+// write is over.
 func (l *Log) refuseAll(err error) {
+	var keep waitlist
 	for _, list := range []*waitlist{&l.syncers, &l.waiters} {
 		for a := list.takeAll(); a != nil; {
 			next := a.next
-			a.next, a.Err = nil, err
-			a.Done(a)
+			if l.writing != nil && list == &l.waiters && a.Last < l.writeEnd {
+				keep.push(a)
+			} else {
+				a.next, a.Err = nil, err
+				a.Done(a)
+			}
 			a = next
 		}
+	}
+	if keep.head != nil {
+		if keep.tail.next = l.waiters.head; l.waiters.tail == nil { // a Done may have appended again
+			l.waiters.tail = keep.tail
+		}
+		l.waiters.head = keep.head
 	}
 }
 
@@ -218,16 +232,9 @@ func (l *Log) until(t *ring.Task, ok func() bool) {
 	}
 }
 
-// spawn runs fn as a task of the log, stopped when the log is closed.
-func (l *Log) spawn(fn func(*ring.Task)) {
-	keep := l.tasks[:0]
-	for _, t := range l.tasks {
-		if !t.Finished() {
-			keep = append(keep, t)
-		}
-	}
-	clear(l.tasks[len(keep):])
-	l.tasks = keep
+// later runs fn as a task that may sleep for long; it is stopped when the log is closed.
+func (l *Log) later(fn func(*ring.Task)) {
+	l.tasks = slices.DeleteFunc(l.tasks, (*ring.Task).Finished)
 	if t := ring.Go(l.loop, fn); !t.Finished() {
 		l.tasks = append(l.tasks, t)
 	}

@@ -36,7 +36,8 @@ func (l *Log) TruncateTo(t *ring.Task, o Offset) error {
 	return l.takeBack(t, o, position)
 }
 
-func (l *Log) quiet() bool { return l.failed != nil || l.writing == nil && l.syncing == nil }
+// quiet says whether neither a write nor a sync is under way.
+func (l *Log) quiet() bool { return l.writing == nil && l.syncing == nil }
 
 // revert takes back, on a full disk, what is appended but not on file. Nobody can have read it.
 func (l *Log) revert() {
@@ -46,8 +47,8 @@ func (l *Log) revert() {
 	l.reverting = true
 	l.warn("the disk is full; what was not written yet is refused", "from", l.written, "to", l.end)
 	l.refuseAll(ErrNoSpace)
-	l.spawn(func(t *ring.Task) {
-		l.until(t, func() bool { return l.quiet() || l.closed })
+	ring.Go(l.loop, func(t *ring.Task) {
+		l.until(t, l.quiet)
 		if l.failed == nil && !l.closed {
 			s := l.segs[l.floor(l.written)]
 			if err := l.takeBack(t, l.written, s.written); err != nil {
@@ -82,12 +83,17 @@ func (l *Log) takeBack(t *ring.Task, o Offset, position int64) error {
 		}
 	}
 	l.files.giveBack(s.pending)
-	s.pending, s.snapshot, s.closed, s.synced = nil, nil, false, false
+	s.pending, s.snapshot = nil, nil
 	if err := l.cutIndexes(t, s, o, position); err != nil {
 		return err
 	}
+	s.closed, s.synced = false, false
 	s.size, s.written, s.next = position, position, o
 	if !s.create {
+		if s.file != nil && !s.writable {
+			l.until(t, func() bool { return s.pins == 0 })
+			s.close()
+		}
 		if err := s.open(t); err != nil {
 			return err
 		}

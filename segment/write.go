@@ -101,11 +101,10 @@ func (l *Log) onWritten(op *ring.Op) {
 	l.writing = nil
 	clear(l.inflight)
 	l.inflight = l.inflight[:0]
-	if s == nil || l.closed {
-		return
-	}
 	switch {
-	case l.failed != nil:
+	case l.closed, l.failed != nil:
+		l.refuseAll(l.Failed())
+		l.notify()
 		return
 	case ring.NoSpace(op.Err):
 		l.revert()
