@@ -35,6 +35,9 @@ func (b *bench) start(t testing.TB) error {
 	b.m.Do(b.loop, func() {
 		ring.Go(b.loop, func(task *ring.Task) {
 			if b.err = task.MakeDir(dir); b.err == nil {
+				b.err = task.SyncDir("/")
+			}
+			if b.err == nil {
 				b.store, b.err = Open(task, dir)
 			}
 			done = true

@@ -56,7 +56,8 @@ type modelNode struct {
 // NewModel is an empty store.
 func NewModel() *Model { return &Model{map[string]*modelNode{"/": {data: []byte{}, deleted: -1}}} }
 
-func (m *Model) clone() *Model {
+// Clone is a copy that lives on its own.
+func (m *Model) Clone() *Model {
 	out := &Model{map[string]*modelNode{}}
 	for p, n := range m.Nodes {
 		c := *n
@@ -87,7 +88,7 @@ func (m *Model) children(path string) (names []string) {
 
 // Do applies ops to a copy and takes the copy if nothing was refused.
 func (m *Model) Do(ops []metadata.Op) ([]string, error) {
-	next := m.clone()
+	next := m.Clone()
 	made := make([]string, len(ops))
 	for i, op := range ops {
 		p, err := next.one(op)
