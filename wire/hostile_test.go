@@ -25,6 +25,8 @@ func TestHotViewsRefuse(t *testing.T) {
 		{"records over the end", Produce, 9, produce9(2, 2, 't', 2, 0, 0, 0, 0, 99, 0, 0, 0), false},
 		{"records of 2^31-1", Produce, 3, produce3(0, 0, 0, 1, 0, 1, 't', 0, 0, 0, 1, 0, 0, 0, 0, 0x7f, 255, 255, 255, 1), false},
 		{"2^32-1 tags", Produce, 9, produce9(1, 255, 255, 255, 255, 15), false},
+		{"a varint of 34 bits", Produce, 9, produce9(1, 0x80, 0x80, 0x80, 0x80, 0x20), false},
+		{"a transactional id of 2^31 bytes", Produce, 9, []byte{129, 128, 128, 128, 8, 0, 1, 0, 0, 0, 9, 1, 0}, false},
 		{"varint without end", Produce, 9, produce9(255, 255, 255, 255, 255, 255), false},
 		{"a tag over the end", Produce, 9, produce9(1, 1, 0, 5, 0), false},
 		{"no tags", Produce, 9, produce9(1), false},

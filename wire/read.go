@@ -1,6 +1,9 @@
 package wire
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // reader reads a body front to back. After the first thing that does not fit it is bad and gives zeros.
 type reader struct {
@@ -55,7 +58,7 @@ func (r *reader) uuid() (id [16]byte) {
 	return id
 }
 
-// uvarint reads a number of at most five bytes; bits over 32 are dropped, as Kafka does.
+// uvarint reads a number of at most five bytes and 32 bits.
 func (r *reader) uvarint() uint32 {
 	if !r.bad && r.at < len(r.b) && r.b[r.at] < 0x80 {
 		r.at++
@@ -69,7 +72,7 @@ func (r *reader) uvarintSlow() uint32 {
 	for shift := 0; shift <= 28; shift += 7 {
 		c := uint8(r.int8())
 		v |= uint32(c&0x7f) << shift
-		if c < 0x80 {
+		if c < 0x80 && (shift < 28 || c <= 0x0f) {
 			return v
 		}
 	}
@@ -77,8 +80,14 @@ func (r *reader) uvarintSlow() uint32 {
 	return 0
 }
 
-// compactLength is a compact length less one: -1 is null, and the same for what int32 cannot hold.
-func (r *reader) compactLength() int { return int(int32(r.uvarint() - 1)) }
+// compactLength is a compact length less one: -1 is null. What int32 cannot hold is no length.
+func (r *reader) compactLength() int {
+	n := int64(r.uvarint()) - 1
+	if n > math.MaxInt32 {
+		r.bad = true
+	}
+	return int(n)
+}
 
 // stringMax is the longest string, in compact form too.
 const stringMax = 1<<15 - 1
