@@ -435,7 +435,7 @@ func TestClosedStore(t *testing.T) {
 }
 
 func FuzzLog(f *testing.F) {
-	h := writeHistory(f, 12)
+	h := writeHistory(f, 3)
 	f.Add(h.log)
 	f.Add(h.log[:len(h.log)-3])
 	f.Fuzz(func(t *testing.T, log []byte) {
