@@ -228,3 +228,76 @@ func BenchmarkFetch(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkTail is a record's way from a producer to a consumer that waits for it in a session of six partitions.
+func BenchmarkTail(b *testing.B) {
+	for _, loops := range []int{1, 2} {
+		b.Run(fmt.Sprintf("%d loops", loops), func(b *testing.B) {
+			x := newReal(b, loops, 6)
+			dial := func() net.Conn {
+				c, err := net.Dial("tcp", x.addr)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.Cleanup(func() { c.Close() })
+				return c
+			}
+			producer, consumer := dial(), dial()
+			put := frame(produceRequest(9, -1, piece{"a", 3, records(1, 1024)}))
+			first := kmsg.NewPtrFetchRequest()
+			first.Version, first.MaxWaitMillis, first.MinBytes, first.MaxBytes, first.ReplicaID, first.SessionEpoch = 12, 0, 1, 50<<20, -1, 0
+			rt := kmsg.NewFetchRequestTopic()
+			rt.Topic = "a"
+			for i := range 6 {
+				rp := kmsg.NewFetchRequestTopicPartition()
+				rp.Partition, rp.PartitionMaxBytes = int32(i), 1<<20
+				rt.Partitions = append(rt.Partitions, rp)
+			}
+			first.Topics = append(first.Topics, rt)
+			buf := make([]byte, 1<<20)
+			resp := kmsg.NewPtrFetchResponse()
+			resp.Version = 12
+			if err := resp.ReadFrom(ask(b, consumer, frame(first), buf)[5:]); err != nil || resp.SessionID == 0 {
+				b.Fatal(err, resp)
+			}
+			first.SessionID, first.MaxWaitMillis, first.SessionEpoch = resp.SessionID, 10_000, 1
+			first.Topics[0].Partitions = first.Topics[0].Partitions[3:4]
+			next := frame(first)
+			epoch, offset := sessionEpoch(next), len(next)-21 // behind the fetch offset come 21 bytes
+			for i := 0; i < b.N+200; i++ {
+				if i == 200 {
+					runtime.GC()
+					b.ReportAllocs()
+					b.ResetTimer()
+				}
+				binary.BigEndian.PutUint32(next[epoch:], uint32(i+1))
+				binary.BigEndian.PutUint64(next[offset-8:], uint64(i))
+				if _, err := consumer.Write(next); err != nil {
+					b.Fatal(err)
+				}
+				ask(b, producer, put, buf)
+				if _, err := io.ReadFull(consumer, buf[:4]); err != nil {
+					b.Fatal(err)
+				}
+				n := binary.BigEndian.Uint32(buf)
+				if _, err := io.ReadFull(consumer, buf[:n]); err != nil {
+					b.Fatal(err)
+				}
+				if n < 1024 {
+					resp.ReadFrom(buf[5:n])
+					b.Fatalf("round %d: %d bytes: %+v", i, n, resp)
+				}
+			}
+		})
+	}
+}
+
+// sessionEpoch is where a fetch of version 12 holds it.
+func sessionEpoch(frame []byte) int {
+	header := 4 + 2 + 2 + 4 + 2 + len("bench") + 1
+	at := header + 4 + 4 + 4 + 4 + 1 + 4
+	if frame[at+3] != 1 {
+		panic("not a fetch of version 12 and epoch 1")
+	}
+	return at
+}

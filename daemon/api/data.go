@@ -13,13 +13,23 @@ type dataState struct {
 	sessions sessions
 	ids      producerIDs
 	fetchMax int32
+
+	producesKept, fetchesKept int // partitions the pools have room for
 }
 
 // start is called once, when the context is made: the other loops and the settings may not be known yet.
 func (d *dataState) start(*Context) {}
 
-// keptMost is how many partitions a pooled request may have room for: a large one's memory is given back.
-const keptMost = 1024
+// What a request under way takes for each partition it names, in bytes: it is charged to the loop's limit, since a client
+// sends far less.
+const (
+	producedBytes = 768
+	fetchedBytes  = 512
+)
+
+// keptMost is how many partitions the pooled requests of a loop may have room for, of each kind: some 10 MB. What is over it
+// goes back to Go.
+const keptMost = 16 << 10
 
 // takeProduce gives a request state with room for n partitions.
 func (d *dataState) takeProduce(c *Context, n int) *producing {
@@ -31,6 +41,7 @@ func (d *dataState) takeProduce(c *Context, n int) *producing {
 		}
 	} else {
 		d.produces, p.next = p.next, nil
+		d.producesKept -= cap(p.parts)
 	}
 	if cap(p.parts) < n {
 		p.parts = make([]produced, 0, max(n, 8))
@@ -48,9 +59,10 @@ func (d *dataState) giveProduce(p *producing) {
 		o.topic, o.data, o.rejected, o.err, o.partition, o.message = nil, nil, nil, nil, nil, ""
 	}
 	p.r, p.parts, p.topics = nil, p.parts[:0], p.topics[:0]
-	if cap(p.parts) > keptMost {
-		p.parts = nil
+	if d.producesKept+cap(p.parts) > keptMost {
+		return
 	}
+	d.producesKept += cap(p.parts)
 	p.next, d.produces = d.produces, p
 }
 
@@ -59,6 +71,7 @@ func (d *dataState) takeFetch(c *Context) *fetching {
 	f := d.fetches
 	if f != nil {
 		d.fetches, f.next = f.next, nil
+		d.fetchesKept -= cap(f.parts)
 		return f
 	}
 	if d.sessions.byID == nil {
@@ -90,12 +103,10 @@ func (d *dataState) giveFetch(f *fetching) {
 	f.r, f.session, f.create, f.code, f.id = nil, nil, false, wire.None, noSession
 	f.parts, f.names, f.aborted, f.spread = f.parts[:0], f.names[:0], f.aborted[:0], 0
 	f.again, f.final, f.ended, f.waits = false, false, false, false
-	if cap(f.parts) > keptMost || cap(f.names) > 64<<10 {
-		f.parts, f.names, f.cuts = nil, nil, nil
-		for i := range f.shares {
-			f.shares[i].places = nil
-		}
+	if d.fetchesKept+cap(f.parts) > keptMost || cap(f.names) > 64<<10 {
+		return
 	}
+	d.fetchesKept += cap(f.parts)
 	f.next, d.fetches = d.fetches, f
 }
 

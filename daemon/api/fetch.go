@@ -95,6 +95,7 @@ func (f *fetching) refuseAll(q *wire.FetchRequest, code wire.Code) {
 
 // room makes parts empty, with room for n.
 func (f *fetching) room(n int) {
+	f.r.Charge(int64(n) * fetchedBytes)
 	if f.parts = f.parts[:0]; cap(f.parts) < n {
 		f.parts = make([]fetched, 0, max(n, 8))
 	}

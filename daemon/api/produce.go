@@ -47,6 +47,7 @@ func produce(c *Context, r *server.Request) {
 		r.Close(server.BadBody)
 		return
 	}
+	r.Charge(int64(q.Partitions) * producedBytes)
 	p := c.data.takeProduce(c, q.Partitions)
 	p.r, p.acks, p.timeout = r, q.Acks, millis(q.TimeoutMillis)
 	p.admin, p.txn = string(r.ClientID) == adminClient, q.TransactionalID != nil
