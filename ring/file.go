@@ -114,7 +114,6 @@ func (f *file) Write(bufs [][]byte, at int64, op *Op) {
 // writeNow writes on the loop's own thread.
 func (f *file) writeNow(bufs [][]byte, at int64) (done int64, e unix.Errno) {
 	l := f.l
-	begin := time.Now()
 	for {
 		l.r.reserve(0, vecsMost*iovecSize)
 		vecs := l.r.iovecs(vecsMost)
@@ -136,11 +135,20 @@ func (f *file) writeNow(bufs [][]byte, at int64) (done int64, e unix.Errno) {
 			done += int64(got)
 		}
 	}
-	if took := time.Since(begin); took > slowWrite {
+	l.timeWrite()
+	return done, e
+}
+
+// timeWrite counts slow writes with one look at the clock for each: what passed since the last look, or the turn's begin, is
+// taken for the write's, so that other work of the turn may count too when it is slow itself.
+func (l *loop) timeWrite() {
+	now := time.Since(l.start)
+	took := now - max(l.wroteAt, l.now)
+	l.wroteAt = now
+	if took > slowWrite {
 		l.stats.SlowWrites++
 		l.stats.SlowestWrite = max(l.stats.SlowestWrite, took)
 	}
-	return done, e
 }
 
 // fillVecs describes bufs without their first skip bytes; it returns how many vectors it took.

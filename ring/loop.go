@@ -28,6 +28,7 @@ type loop struct {
 	start     time.Time
 	now       time.Duration
 	unixMilli int64
+	wroteAt   time.Duration // end of the last write on this thread
 
 	slots    []slot
 	freeSlot uint32
@@ -125,6 +126,9 @@ func (l *loop) Alloc(n int) *Buf {
 func (l *loop) clock() {
 	t := time.Now()
 	l.now, l.unixMilli = t.Sub(l.start), t.UnixMilli()
+	if l.wheel != nil {
+		l.wheel.now = l.now // timers set before the wheel is advanced count from here
+	}
 }
 
 // open makes what belongs to the loop's own thread.

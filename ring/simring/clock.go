@@ -26,3 +26,6 @@ func (l *loop) Cancel(t *ring.Timer) {
 		l.wheel.Cancel(t)
 	}
 }
+
+// UnixMilli is the machine's wall clock.
+func (m *Machine) UnixMilli() int64 { return m.unixMilli() }
