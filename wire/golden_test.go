@@ -258,7 +258,8 @@ func TestHeaders(t *testing.T) {
 		n   int
 		err error
 	}{
-		{[]byte{0, 0, 0, 0}, 0, nil}, {[]byte{0, 0, 1, 0}, 256, nil}, {[]byte{0, 0, 1, 1}, 0, ErrFrameSize}, {[]byte{0x80, 0, 0, 0}, 0, ErrFrameSize},
+		{[]byte{0, 0, 0, 0}, 0, nil}, {[]byte{0, 0, 1, 0}, 256, nil}, {[]byte{0, 0, 1, 1}, 0, ErrFrameSize},
+		{[]byte{0x80, 0, 0, 0}, 0, ErrFrameSize},
 		{[]byte("GET "), 0, ErrFrameSize},
 	} {
 		if n, err := FrameSize(c.b, 256); n != c.n || err != c.err {

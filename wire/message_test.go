@@ -235,7 +235,7 @@ func TestDecodeMemoryIsLimited(t *testing.T) {
 		want         error
 	}{
 		{"names", DeleteGroups, 0, topics, nil},
-		{"structs", Metadata, 12, append(append(binary.AppendUvarint(nil, n+1), bytes.Repeat(make([]byte, 18), n)...), make([]byte, 100)...), ErrTooMany},
+		{"structs", Metadata, 12, append(binary.AppendUvarint(nil, n+1), make([]byte, 18*n+100)...), ErrTooMany},
 		{"tags", ControlledShutdown, 3, append(make([]byte, 12), tags...), ErrTooMany},
 	} {
 		taken := allocated(func() {

@@ -62,7 +62,8 @@ func (p *probe) code() int {
 }
 
 // notOurs are the probes whose answer depends on more than the batch.
-var notOurs = map[string]bool{"acks 5": true, "unknown topic": true, "not leader": true, "internal topic": true, "control batch": true, "too large": true,
+var notOurs = map[string]bool{"acks 5": true, "unknown topic": true, "not leader": true, "internal topic": true,
+	"control batch": true, "too large": true,
 	"min ISR 2 of one in sync": true}
 
 func TestCheckAnswersAsKafka(t *testing.T) {

@@ -99,8 +99,8 @@ func (r *Rejected) Message(topic string, partition int32) string {
 		return "One or more records have been rejected due to invalid timestamp"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "One or more records have been rejected due to %d record errors in total, and only showing the first three errors at most: [",
-		r.Total)
+	fmt.Fprintf(&b, "One or more records have been rejected due to %d record errors in total, "+
+		"and only showing the first three errors at most: [", r.Total)
 	for i, e := range r.Records[:min(3, len(r.Records))] {
 		if i > 0 {
 			b.WriteString(", ")

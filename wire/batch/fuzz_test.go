@@ -29,7 +29,8 @@ func seeds(f *testing.F) {
 func FuzzCheck(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, o := range []CheckOptions{{}, {Keys: true, BytesMax: 1000}, {LogAppendTime: true}, {Window: true, Now: 1 << 40, Before: 1 << 39, After: 9}} {
+		for _, o := range []CheckOptions{{}, {Keys: true, BytesMax: 1000}, {LogAppendTime: true},
+			{Window: true, Now: 1 << 40, Before: 1 << 39, After: 9}} {
 			checkAgainstRecords(t, b, &o)
 			if len(b) >= HeaderSize {
 				// The fuzzer cannot guess a CRC: give it one, and the length.

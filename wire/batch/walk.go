@@ -102,21 +102,29 @@ func skim(b []byte, at int) (next int, tsDelta int64, offsetDelta int32, key, ok
 	if n >= 0 {
 		at = skip(b, at, n)
 	}
+	if at == next-1 && b[at] == 0 {
+		return next, tsDelta, offsetDelta, key, true // no headers: most records
+	}
+	return next, tsDelta, offsetDelta, key, skimHeaders(b, at)
+}
+
+// skimHeaders says whether headers, with their count, are what b holds from at on.
+func skimHeaders(b []byte, at int) bool {
 	headers, at := varint(b, at)
-	if at < 0 || headers < 0 || int(headers) > next-at {
-		return
+	if at < 0 || headers < 0 || int(headers) > len(b)-at {
+		return false
 	}
 	for ; headers > 0; headers-- {
-		n, at = varint(b, at)
-		if n < 0 {
-			return
+		var n int32
+		if n, at = varint(b, at); n < 0 {
+			return false
 		}
 		at = skip(b, at, n)
 		if n, at = varint(b, at); n >= 0 {
 			at = skip(b, at, n)
 		}
 	}
-	return next, tsDelta, offsetDelta, key, at == next
+	return at == len(b)
 }
 
 // skip goes n bytes on, or to -1, which all readers here hand on.
