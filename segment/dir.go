@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -72,7 +73,7 @@ func ReadMeta(t *ring.Task, path string) (Meta, bool, error) {
 // a reason not to start, in one line; the directory is as it was then.
 func OpenDir(t *ring.Task, path string, o DirOptions) (*Dir, error) {
 	d := &Dir{path: path, loop: t.Loop(), log: o.Log}
-	if err := t.MakeDir(path); err != nil {
+	if err := makeDurable(t, path); err != nil {
 		return nil, err
 	}
 	unlock, err := d.loop.LockFile(path + "/" + lockFile)
@@ -85,6 +86,30 @@ func OpenDir(t *ring.Task, path string, o DirOptions) (*Dir, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// makeDurable makes a directory and its parents so that a power cut does not take their names back.
+func makeDurable(t *ring.Task, path string) error {
+	if _, err := t.List(path); err == nil {
+		return nil
+	}
+	var fresh []string
+	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
+		parent := filepath.Dir(p)
+		fresh = append(fresh, parent)
+		if _, err := t.List(parent); err == nil || parent == p {
+			break
+		}
+	}
+	if err := t.MakeDir(path); err != nil {
+		return err
+	}
+	for _, parent := range fresh {
+		if err := t.SyncDir(parent); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d *Dir) open(t *ring.Task, o DirOptions) (err error) {

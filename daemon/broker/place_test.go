@@ -413,3 +413,11 @@ func (c *client) deleteTopic(name string) wire.Code {
 	m.Topics = append(m.Topics, rt)
 	return wire.Code(ask[*kmsg.DeleteTopicsResponse](c, m, 6).Topics[0].ErrorCode)
 }
+
+// stopIn stops a broker on its loop, whatever comes of it.
+func stopIn(l ring.Loop, b *Broker, done func()) {
+	ring.Go(l, func(t *ring.Task) {
+		b.Stop(t)
+		done()
+	})
+}
