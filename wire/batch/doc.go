@@ -16,11 +16,11 @@
 // Magic 0 and 1 share the first 17 bytes in so far as offset, length and magic lie at the same place; old logs hold them, and
 // Next and Legacy read them. The source of all formats is Kafka's protocol guide (KIP-98, KIP-32, KIP-82).
 //
-// Ownership: everything here works on the caller's bytes and keeps nothing, but a Decompressor, which belongs to one user at a
-// time. Functions are safe on any goroutine.
+// Ownership: everything here works on the caller's bytes and keeps nothing. Functions are safe on any goroutine; a Builder
+// and a Records belong to one user.
 //
 // Promises:
 //   - Any bytes give an answer or an error, never a panic; no length is followed before it was compared with what remains.
-//   - Check, Stamp, StampTime and Next allocate nothing unless they refuse.
+//   - Check, the stamps and Next allocate nothing; only a refusal that names records does.
 //   - What decompresses is bounded by the limit the caller gives.
 package batch
