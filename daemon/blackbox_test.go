@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// The tests of this file's kind run the finished binary. It is built once.
-var binary string
+// The tests that run the finished program build it once.
+var program string
 
 // patience is far more than anything here needs on a slow machine.
 const patience = 60 * time.Second
@@ -30,14 +30,14 @@ func TestMain(m *testing.M) {
 	}
 	dir, err := os.MkdirTemp("", "kring-test-*")
 	if err == nil {
-		binary = filepath.Join(dir, "kring")
+		program = filepath.Join(dir, "kring")
 		var out []byte
-		if out, err = exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		if out, err = exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 			err = fmt.Errorf("%w: %s", err, out)
 		}
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "building the binary:", err)
+		fmt.Fprintln(os.Stderr, "building the program:", err)
 		os.Exit(1)
 	}
 	status := m.Run()
@@ -56,7 +56,7 @@ func kring(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd := exec.CommandContext(ctx, program, args...)
 	return finish(t, cmd, stdin)
 }
 
@@ -235,7 +235,7 @@ func tree(t *testing.T, root string) map[string]string {
 func (b *running) follow(word string) {
 	b.t.Helper()
 	b.done = make(chan struct{})
-	b.cmd = exec.Command(binary, b.args...)
+	b.cmd = exec.Command(program, b.args...)
 	b.cmd.Dir = b.t.TempDir()
 	b.cmd.Stdout, b.cmd.Stderr = &b.said, &b.said
 	if err := b.cmd.Start(); err != nil {

@@ -136,14 +136,14 @@ func (r refusal) judge(t *testing.T, got result) {
 
 func runIn(t *testing.T, dir, env string, args ...string) result {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Env = append(os.Environ(), env)
 	if strings.HasPrefix(env, withoutRing) {
 		self, err := os.Executable()
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd.Path, cmd.Env = self, append(cmd.Env, withoutRing+"="+binary)
+		cmd.Path, cmd.Env = self, append(cmd.Env, withoutRing+"="+program)
 	}
 	cmd.Dir = dir
 	return finish(t, cmd, "")

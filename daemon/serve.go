@@ -48,6 +48,9 @@ type run struct {
 
 // serve runs a broker until ctx is done or it cannot go on.
 func serve(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Writer) error {
+	if err := portsFree(cfg.Listeners); err != nil {
+		return err
+	}
 	if err := orphaned(cfg.LogDirs[0]); err != nil {
 		return err
 	}
