@@ -19,6 +19,8 @@ type Node struct {
 	ClusterID string
 	// Contexts are the loops' own, by loop id.
 	Contexts []*Context
+	// PartitionsMost is how many partitions one request may create.
+	PartitionsMost int64
 	// Controller is used on loop 0 only: see Context.Control.
 	Controller *controller.Controller
 	Log        *slog.Logger

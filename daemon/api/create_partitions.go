@@ -21,6 +21,8 @@ func createPartitions(c *Context, r *server.Request) {
 	resp := kmsg.NewPtrCreatePartitionsResponse()
 	var ask []controller.CreatePartitions
 	var at []int
+	var fresh int64
+	image := c.Image()
 	for i := range m.Topics {
 		t := &m.Topics[i]
 		if count[t.Topic] == 0 {
@@ -37,8 +39,17 @@ func createPartitions(c *Context, r *server.Request) {
 				a.Assignment = append(a.Assignment, p.Replicas)
 			}
 			ask, at = append(ask, a), append(at, len(resp.Topics))
+			if known := image.Topic(t.Topic); known != nil {
+				fresh += max(int64(t.Count)-int64(len(known.Partitions)), 0)
+			}
 		}
 		resp.Topics = append(resp.Topics, rt)
+	}
+	if fresh > c.PartitionsMost {
+		for _, i := range at {
+			resp.Topics[i].ErrorCode, resp.Topics[i].ErrorMessage = int16(wire.PolicyViolation), optional(tooManyPartitions)
+		}
+		ask = nil
 	}
 	if len(ask) == 0 {
 		r.ReplyMessage(resp)

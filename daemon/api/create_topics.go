@@ -37,6 +37,12 @@ func createTopics(c *Context, r *server.Request) {
 		}
 		resp.Topics = append(resp.Topics, rt)
 	}
+	if c.tooMany(ask) {
+		for _, i := range at {
+			resp.Topics[i].ErrorCode, resp.Topics[i].ErrorMessage = int16(wire.PolicyViolation), optional(tooManyPartitions)
+		}
+		ask = nil
+	}
 	if len(ask) == 0 {
 		r.ReplyMessage(resp)
 		return
@@ -52,6 +58,24 @@ func createTopics(c *Context, r *server.Request) {
 			})
 		})
 	})
+}
+
+// tooManyPartitions is what KRaft controllers answer; those of ZooKeeper's time try until they fall over.
+const tooManyPartitions = "Excessively large number of partitions per request."
+
+// tooMany says whether a request asks for more partitions than one may.
+func (c *Context) tooMany(topics []controller.CreateTopic) bool {
+	var sum int64
+	for i := range topics {
+		n := int64(len(topics[i].Assignment))
+		if n == 0 {
+			if n = int64(topics[i].Partitions); n < 0 {
+				n = int64(c.Config().NumPartitions)
+			}
+		}
+		sum += n
+	}
+	return sum > c.PartitionsMost
 }
 
 // creation is one topic of the request as the controller takes it.

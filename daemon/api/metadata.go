@@ -142,7 +142,9 @@ func (a *metadataAnswer) one(t *kmsg.MetadataRequestTopic) {
 		return
 	}
 	a.next(wire.UnknownTopicOrPartition, t.Topic)
-	if a.c.Config().AutoCreateTopics && (a.m.AllowAutoTopicCreation || a.r.Version < 4) {
+	conf := a.c.Config()
+	room := int64(len(a.missing)+1)*int64(max(conf.NumPartitions, 1)) <= a.c.PartitionsMost
+	if conf.AutoCreateTopics && room && (a.m.AllowAutoTopicCreation || a.r.Version < 4) {
 		a.missing = append(a.missing, len(a.resp.Topics)-1)
 	}
 }

@@ -29,9 +29,14 @@ type Options struct {
 	// Open opens the store; it is called once the log dirs are locked, with the first of them.
 	Open func(t *ring.Task, dir string) (Store, error)
 	Log  *slog.Logger
+	// PartitionsMost is how many partitions one request may create; 0 is what KRaft's controllers allow.
+	PartitionsMost int64
 	// Fatal is called, once, when the broker cannot go on: stop the process. May be nil.
 	Fatal func(error)
 }
+
+// partitionsMost is KRaft's MAX_PARTITIONS_PER_BATCH.
+const partitionsMost = 10_000
 
 // Broker is one running broker.
 type Broker struct {
@@ -116,7 +121,10 @@ func (b *Broker) openStore(t *ring.Task) error {
 		return fmt.Errorf("opening the store: %w", err)
 	}
 	b.store = store
-	b.node = &api.Node{Log: b.log}
+	b.node = &api.Node{Log: b.log, PartitionsMost: b.o.PartitionsMost}
+	if b.node.PartitionsMost == 0 {
+		b.node.PartitionsMost = partitionsMost
+	}
 	b.node.SetConfig(b.static)
 	b.node.SetImage(metadata.NewImage())
 	b.ctl = controller.New(controller.Options{

@@ -115,6 +115,43 @@ func TestPartitionsAreAdded(t *testing.T) {
 	})
 }
 
+func TestNoRequestCreatesAnyNumberOfPartitions(t *testing.T) {
+	s := newSim(t, 2, 1)
+	s.start()
+	c := connect(t, s)
+	if code := c.createTopic("many", 51); code != wire.PolicyViolation {
+		t.Errorf("51 partitions: %v", code)
+	}
+	if code := c.createTopic("many", 2000000000); code != wire.PolicyViolation {
+		t.Errorf("2,000,000,000 partitions: %v", code)
+	}
+	if code := c.createTopic("many", 50); code != wire.None {
+		t.Fatal(code)
+	}
+	m := kmsg.NewPtrCreatePartitionsRequest()
+	m.TimeoutMillis = 10_000
+	m.Topics = []kmsg.CreatePartitionsRequestTopic{{Topic: "many", Count: 101}}
+	if code := wire.Code(ask[*kmsg.CreatePartitionsResponse](c, m, 3).Topics[0].ErrorCode); code != wire.PolicyViolation {
+		t.Errorf("51 partitions more: %v", code)
+	}
+	names := kmsg.NewPtrMetadataRequest()
+	names.AllowAutoTopicCreation = true
+	for i := range 60 {
+		name := fmt.Sprint("auto", i)
+		names.Topics = append(names.Topics, kmsg.MetadataRequestTopic{Topic: &name})
+	}
+	made := 0
+	for _, topic := range ask[*kmsg.MetadataResponse](c, names, 12).Topics {
+		if wire.Code(topic.ErrorCode) == wire.LeaderNotAvailable {
+			made++
+		}
+	}
+	if made != 50 {
+		t.Errorf("one Metadata request created %d topics", made)
+	}
+	s.stop()
+}
+
 func TestRestartKeepsEverything(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
 		p.start()

@@ -103,7 +103,8 @@ func (s *sim) begin(overrides ...string) {
 	done := false
 	s.all = s.m.Start(s.loops, func(loops []ring.Loop) {
 		ring.Go(loops[0], func(t *ring.Task) {
-			s.b, s.err = Start(t, Options{Loops: loops, Config: c, Open: open, Log: logger(s.t), Fatal: func(err error) { s.err = err }})
+			s.b, s.err = Start(t, Options{Loops: loops, Config: c, Open: open, Log: logger(s.t), PartitionsMost: 50,
+				Fatal: func(err error) { s.err = err }})
 			done = true
 		})
 	})
