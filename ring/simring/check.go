@@ -22,8 +22,8 @@ func (m *Machine) Check() error {
 			held("%d buffers, %d bytes, of loop %d", l.bufs, l.lent, l.id)
 		}
 		l.tasks = running(l.tasks)
-		if n := len(l.tasks); n != 0 {
-			held("%d tasks of loop %d", n, l.id)
+		for _, t := range l.tasks {
+			held("a %v on loop %d", t, l.id)
 		}
 		if n := l.wheel.Len(); n != 0 {
 			held("%d timers of loop %d", n, l.id)

@@ -3,6 +3,8 @@ package simring
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
+	"runtime"
 	"time"
 
 	"kring/ring"
@@ -29,7 +31,7 @@ type loop struct {
 
 	lent  int64
 	bufs  int
-	tasks []*ring.Task
+	tasks []task
 	rand  *rand.Rand
 }
 
@@ -216,15 +218,28 @@ func fill(b []byte, with byte) {
 	}
 }
 
+// task is a task and where it was begun.
+type task struct {
+	*ring.Task
+	at uintptr
+}
+
+func (t task) String() string {
+	frame, _ := runtime.CallersFrames([]uintptr{t.at}).Next()
+	return fmt.Sprintf("task of %s (%s:%d)", frame.Function, filepath.Base(frame.File), frame.Line)
+}
+
 // Started keeps a task, to unwind it when the process ends.
 func (l *loop) Started(t *ring.Task) {
 	if len(l.tasks) >= 64 && len(l.tasks)&(len(l.tasks)-1) == 0 {
 		l.tasks = running(l.tasks)
 	}
-	l.tasks = append(l.tasks, t)
+	var pc [1]uintptr
+	runtime.Callers(3, pc[:])
+	l.tasks = append(l.tasks, task{t, pc[0]})
 }
 
-func running(tasks []*ring.Task) []*ring.Task {
+func running(tasks []task) []task {
 	keep := tasks[:0]
 	for _, t := range tasks {
 		if !t.Finished() {

@@ -3,6 +3,7 @@ package simring
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"sort"
 	"time"
 
@@ -147,7 +148,7 @@ func (m *Machine) end() {
 		}
 	}
 	w.listeners = keep
-	for _, e := range p.conns {
+	for _, e := range slices.Clone(p.conns) {
 		e.vanish()
 	}
 	for _, f := range p.files {

@@ -228,6 +228,7 @@ func (e *endpoint) vanish() {
 		s.unpin()
 	}
 	e.out, e.in = nil, nil
+	e.p.forget(e)
 	e.tell(e.w.faults.IntN(2) == 0)
 }
 

@@ -150,7 +150,7 @@ func TestLeaksAreListed(t *testing.T) {
 		l.List("/", &ring.Op{})
 	})
 	err := fmt.Sprint(w.Check())
-	for _, want := range []string{"1 buffers", "file /leaked", "timers", "listener", "operation list /", "locked", "tasks"} {
+	for _, want := range []string{"1 buffers", "file /leaked", "timers", "listener", "operation list /", "locked", "task of"} {
 		if !strings.Contains(err, want) {
 			t.Errorf("%q is not in %q", want, err)
 		}
