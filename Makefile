@@ -4,6 +4,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unk
 PREFIX   ?= /usr/local
 FUZZTIME ?= 10s
 SEED     ?=
+SEEDS    ?= 200
 # Packages that need the finished binary or other programs; all others test themselves.
 OUTSIDE  := kring/conformance
 
@@ -49,9 +50,13 @@ fuzz:
 	    echo "$$dir $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$dir || exit 1; \
 	  done; done
 
-# The broker and its rooms on simulated kernels; SEED=n replays one run.
+# A whole broker on a simulated machine, broken on purpose: SEEDS=n stories, or the one of SEED=n told line by line.
 sim:
-	KRING_SEED=$(SEED) $(GO) test -count=1 -run 'Sim|Seed|Replay' ./ring/simring ./daemon/broker
+ifeq ($(SEED),)
+	SEEDS=$(SEEDS) $(GO) test -count=1 -timeout 60m ./sim
+else
+	SEED=$(SEED) $(GO) test -count=1 -v -run '^TestStory$$' ./sim
+endif
 
 # Go's own benchmarks: allocations per request above all.
 bench:

@@ -42,6 +42,9 @@ var house = map[string]room{
 		outside: "github.com/spf13/cobra github.com/twmb/franz-go github.com/twmb/franz-go/pkg/kadm github.com/twmb/franz-go/pkg/kmsg " +
 			"github.com/jedib0t/go-pretty/v6 github.com/schollz/progressbar/v3 golang.org/x/term"},
 
+	"sim": {sees: "daemon/broker daemon/config ring ring/simring metadata metadata/embedded wire wire/batch",
+		outside: "github.com/twmb/franz-go/pkg/kmsg"},
+
 	"bench": {sees: "wire wire/batch", outside: "github.com/HdrHistogram/hdrhistogram-go github.com/twmb/franz-go/pkg/kmsg " +
 		"github.com/klauspost/compress github.com/pierrec/lz4/v4"},
 	"bench/compare": {sees: "bench"},
