@@ -48,16 +48,8 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 		for _, name := range names {
 			s.ctx.AddTopic(name, topics[name].ID, counts[name])
 		}
-		if len(work[s.id]) == 0 {
-			done()
-			return
-		}
-		ring.Go(s.loop, func(t *ring.Task) {
-			for _, o := range work[s.id] {
-				o.err = s.lead(t, o)
-			}
-			done()
-		})
+		mine := work[s.id]
+		s.tasks(len(mine), func(t *ring.Task, i int) { mine[i].err = s.lead(t, mine[i]) }, done)
 	}, func() {
 		errs := make([]error, len(orders))
 		for i := range orders {
@@ -125,16 +117,8 @@ func (b *Broker) stopReplicas(parts []controller.StopReplica, done func([]error)
 		work[s.id] = append(work[s.id], i)
 	}
 	b.spread(func(s *shard, done func()) {
-		if len(work[s.id]) == 0 {
-			done()
-			return
-		}
-		ring.Go(s.loop, func(t *ring.Task) {
-			for _, i := range work[s.id] {
-				errs[i] = s.stop(t, &parts[i])
-			}
-			done()
-		})
+		mine := work[s.id]
+		s.tasks(len(mine), func(t *ring.Task, i int) { errs[mine[i]] = s.stop(t, &parts[mine[i]]) }, done)
 	}, func() {
 		b.forget(parts, errs)
 		done(errs)

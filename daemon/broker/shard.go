@@ -80,6 +80,31 @@ func (b *Broker) spread(fn func(s *shard, done func()), finished func()) {
 	}
 }
 
+// parallel is how many logs of a loop are opened, closed or removed at a time: what they wait for is the disk.
+const parallel = 16
+
+// tasks runs work for 0 to count-1 on this loop, some at a time, and then done.
+func (s *shard) tasks(count int, work func(t *ring.Task, i int), done func()) {
+	next, running := 0, 0
+	if count == 0 {
+		done()
+		return
+	}
+	running = min(parallel, count)
+	for range running {
+		ring.Go(s.loop, func(t *ring.Task) {
+			for next < count {
+				i := next
+				next++
+				work(t, i)
+			}
+			if running--; running == 0 {
+				done()
+			}
+		})
+	}
+}
+
 // call is a function on its way to a loop.
 type call struct {
 	ring.Message

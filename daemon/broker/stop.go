@@ -42,16 +42,15 @@ func (s *shard) await(t *ring.Task, limit time.Duration) {
 // closeLogs closes every log and writes the checkpoints.
 func (b *Broker) closeLogs(t *ring.Task) {
 	b.each(t, func(s *shard, done func()) {
-		ring.Go(s.loop, func(t *ring.Task) {
-			for _, r := range s.replicas() {
-				r.quiet(t)
-				if err := r.log.Close(t); err != nil {
-					post(b.loop, func() { r.dir.spoiled = true })
-					s.b.log.Error("log did not close", "topic", r.Topic, "partition", r.Index, "error", err)
-				}
+		all := s.replicas()
+		s.tasks(len(all), func(t *ring.Task, i int) {
+			r := all[i]
+			r.quiet(t)
+			if err := r.log.Close(t); err != nil {
+				post(b.loop, func() { r.dir.spoiled = true })
+				b.log.Error("log did not close", "topic", r.Topic, "partition", r.Index, "error", err)
 			}
-			done()
-		})
+		}, done)
 	})
 	b.checkpoint(t, recoveryPoints)
 	b.checkpoint(t, logStarts)
