@@ -61,7 +61,8 @@ type Partition struct {
 
 // New makes the replica of a log that is open.
 func New(o Options) *Partition {
-	p := &Partition{Topic: o.Topic, TopicID: o.TopicID, Index: o.Index, host: o.Host, self: o.Self, log: o.Log, state: State{Leader: -1, LeaderEpoch: NoEpoch}}
+	p := &Partition{Topic: o.Topic, TopicID: o.TopicID, Index: o.Index, host: o.Host, self: o.Self, log: o.Log}
+	p.state = State{Leader: -1, LeaderEpoch: NoEpoch}
 	p.SetConfig(o.Config)
 	p.log.OnWritten = p.wrote
 	p.log.OnFail = p.failed
@@ -111,10 +112,11 @@ func (p *Partition) LastStable() Offset {
 // Lead makes this replica the leader, or tells the leader of a change that left the epoch alone. checkpoint is the high
 // watermark of the last checkpoint; a leader without others in sync starts at its own end.
 func (p *Partition) Lead(s State, checkpoint Offset) {
-	if p.closed || s.LeaderEpoch < p.state.LeaderEpoch || (s.LeaderEpoch == p.state.LeaderEpoch && s.PartitionEpoch < p.state.PartitionEpoch) {
+	same := s.LeaderEpoch == p.state.LeaderEpoch
+	if p.closed || s.LeaderEpoch < p.state.LeaderEpoch || same && s.PartitionEpoch < p.state.PartitionEpoch {
 		return
 	}
-	if p.leads && s.LeaderEpoch == p.state.LeaderEpoch {
+	if p.leads && same {
 		p.state = s
 		p.l.amend(s, p.self)
 		p.advance()

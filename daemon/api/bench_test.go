@@ -27,7 +27,7 @@ type real struct {
 	addr string
 }
 
-func newReal(b *testing.B, loops, partitions int) *real {
+func newReal(b testing.TB, loops, partitions int) *real {
 	b.Helper()
 	dir := b.TempDir()
 	procs := runtime.GOMAXPROCS(0) // the kernel raises it
@@ -114,7 +114,7 @@ func frame(req kmsg.Request) []byte {
 }
 
 // ask sends a frame and reads the answer into buf.
-func ask(b *testing.B, c net.Conn, frame, buf []byte) []byte {
+func ask(b testing.TB, c net.Conn, frame, buf []byte) []byte {
 	if _, err := c.Write(frame); err != nil {
 		b.Fatal(err)
 	}
@@ -300,4 +300,44 @@ func sessionEpoch(frame []byte) int {
 		panic("not a fetch of version 12 and epoch 1")
 	}
 	return at
+}
+
+// TestAllocations holds the whole process to the bar, over a real ring: 500 produces and fetches, the client's side included.
+func TestAllocations(t *testing.T) {
+	for _, loops := range []int{1, 2} {
+		x := newReal(t, loops, 6)
+		c, err := net.Dial("tcp", x.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		req := produceRequest(9, -1)
+		rt := kmsg.NewProduceRequestTopic()
+		rt.Topic = "a"
+		for i := range 6 {
+			rp := kmsg.NewProduceRequestTopicPartition()
+			rp.Partition, rp.Records = int32(i), records(100, 10)
+			rt.Partitions = append(rt.Partitions, rp)
+		}
+		req.Topics = append(req.Topics, rt)
+		put, get := frame(req), frame((&world{}).fetchRequest(12, 500, 1, from{"a", 3, 0}))
+		offset := len(get) - 21 - 8
+		buf := make([]byte, 8<<20)
+		var before, after runtime.MemStats
+		const rounds = 500
+		for i := range rounds + 100 {
+			if i == 100 {
+				runtime.ReadMemStats(&before)
+			}
+			ask(t, c, put, buf)
+			binary.BigEndian.PutUint64(get[offset:], uint64(i*100))
+			if n := len(ask(t, c, get, buf)); n < 1000 {
+				t.Fatalf("round %d: an answer of %d bytes", i, n)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		if n := float64(after.Mallocs-before.Mallocs) / (2 * rounds); n > 2 {
+			t.Errorf("%d loops: %.2f allocations per request", loops, n)
+		}
+	}
 }

@@ -12,6 +12,11 @@ import (
 	"kring/wire/batch"
 )
 
+// believing sets the leader epoch the client believes in.
+func believing(epoch int32) func(*kmsg.FetchRequest) {
+	return func(req *kmsg.FetchRequest) { req.Topics[0].Partitions[0].CurrentLeaderEpoch = epoch }
+}
+
 func TestFetchErrors(t *testing.T) {
 	eachLoops(t, func(t *testing.T, loops int) {
 		x := newWorld(t, loops, topic{name: "a", partitions: 2})
@@ -20,7 +25,7 @@ func TestFetchErrors(t *testing.T) {
 		for _, tt := range []struct {
 			name   string
 			at     from
-			change func(*kmsg.FetchRequest, *kmsg.FetchRequestTopicPartition)
+			change func(*kmsg.FetchRequest)
 			want   wire.Code
 		}{
 			{"fine", from{"a", 0, 0}, nil, wire.None},
@@ -30,10 +35,10 @@ func TestFetchErrors(t *testing.T) {
 			{"no such partition", from{"a", 2, 0}, nil, wire.UnknownTopicOrPartition},
 			{"negative partition", from{"a", -1, 0}, nil, wire.UnknownTopicOrPartition},
 			{"no such topic", from{"b", 0, 0}, nil, wire.UnknownTopicOrPartition},
-			{"our epoch", from{"a", 0, 0}, func(_ *kmsg.FetchRequest, rp *kmsg.FetchRequestTopicPartition) { rp.CurrentLeaderEpoch = 3 }, wire.None},
-			{"old epoch", from{"a", 0, 0}, func(_ *kmsg.FetchRequest, rp *kmsg.FetchRequestTopicPartition) { rp.CurrentLeaderEpoch = 2 }, wire.FencedLeaderEpoch},
-			{"new epoch", from{"a", 0, 0}, func(_ *kmsg.FetchRequest, rp *kmsg.FetchRequestTopicPartition) { rp.CurrentLeaderEpoch = 4 }, wire.UnknownLeaderEpoch},
-			{"a follower we do not have", from{"a", 0, 0}, func(req *kmsg.FetchRequest, _ *kmsg.FetchRequestTopicPartition) { req.ReplicaID = 2 }, wire.NotLeaderOrFollower},
+			{"our epoch", from{"a", 0, 0}, believing(3), wire.None},
+			{"old epoch", from{"a", 0, 0}, believing(2), wire.FencedLeaderEpoch},
+			{"new epoch", from{"a", 0, 0}, believing(4), wire.UnknownLeaderEpoch},
+			{"a follower we do not have", from{"a", 0, 0}, func(req *kmsg.FetchRequest) { req.ReplicaID = 2 }, wire.NotLeaderOrFollower},
 		} {
 			for _, version := range []int16{11, 12} {
 				req := x.fetchRequest(version, 60_000, 1<<20, tt.at)
@@ -41,7 +46,7 @@ func TestFetchErrors(t *testing.T) {
 					req.MaxWaitMillis = 0
 				}
 				if tt.change != nil {
-					tt.change(req, &req.Topics[0].Partitions[0])
+					tt.change(req)
 				}
 				before := x.w.Now()
 				resp := call[*kmsg.FetchResponse](p, req)

@@ -73,7 +73,8 @@ func unsupportedTimestamp(ms int64, version int16) bool {
 }
 
 // listOffset answers for one partition, on its loop.
-func (c *Context) listOffset(t *ring.Task, topic string, q *kmsg.ListOffsetsRequestTopicPartition, committed bool, rp *kmsg.ListOffsetsResponseTopicPartition) error {
+func (c *Context) listOffset(t *ring.Task, topic string, q *kmsg.ListOffsetsRequestTopicPartition, committed bool,
+	rp *kmsg.ListOffsetsResponseTopicPartition) error {
 	p, err := c.leader(topic, q.Partition, q.CurrentLeaderEpoch)
 	if err != nil {
 		return err
@@ -98,8 +99,12 @@ func (c *Context) listOffset(t *ring.Task, topic string, q *kmsg.ListOffsetsRequ
 	if err != nil {
 		return err
 	}
-	if q.Timestamp != offsetLatest && found.Offset >= p.Limit(isolation) && q.Timestamp != offsetEarliest && q.Timestamp != offsetEarliestLocal {
-		found = segment.TimeOffset{Timestamp: -1, Offset: -1, LeaderEpoch: -1}
+	switch q.Timestamp {
+	case offsetLatest, offsetEarliest, offsetEarliestLocal:
+	default: // what the reader may not see yet is not found
+		if found.Offset >= p.Limit(isolation) {
+			found = segment.TimeOffset{Timestamp: -1, Offset: -1, LeaderEpoch: -1}
+		}
 	}
 	rp.Timestamp, rp.Offset, rp.LeaderEpoch = found.Timestamp, int64(found.Offset), found.LeaderEpoch
 	return nil

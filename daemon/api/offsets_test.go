@@ -126,7 +126,8 @@ func TestDeleteRecordsRequest(t *testing.T) {
 			req.Topics = append(req.Topics, rt)
 			rp := call[*kmsg.DeleteRecordsResponse](p, req).Topics[0].Partitions[0]
 			if wire.Code(rp.ErrorCode) != tt.code || rp.LowWatermark != tt.low || rp.Partition != tt.index {
-				t.Errorf("%s-%d to %d: %v, low watermark %d; want %v, %d", tt.topic, tt.index, tt.offset, wire.Code(rp.ErrorCode), rp.LowWatermark, tt.code, tt.low)
+				t.Errorf("%s-%d to %d: %v, low watermark %d; want %v, %d", tt.topic, tt.index, tt.offset,
+					wire.Code(rp.ErrorCode), rp.LowWatermark, tt.code, tt.low)
 			}
 		}
 		rp := x.got(call[*kmsg.FetchResponse](p, x.fetchRequest(12, 0, 1, from{"a", 0, 4})), "a", 0)
@@ -170,8 +171,8 @@ func TestOffsetForLeaderEpoch(t *testing.T) {
 			req.Topics = append(req.Topics, rt)
 			rp := call[*kmsg.OffsetForLeaderEpochResponse](p, req).Topics[0].Partitions[0]
 			if wire.Code(rp.ErrorCode) != tt.code || rp.LeaderEpoch != tt.epoch || rp.EndOffset != tt.end {
-				t.Errorf("epoch %d (we are in %d): %v, epoch %d, end %d; want %v, %d, %d", tt.asked, tt.current, wire.Code(rp.ErrorCode), rp.LeaderEpoch, rp.EndOffset,
-					tt.code, tt.epoch, tt.end)
+				t.Errorf("epoch %d (we are in %d): %v, epoch %d, end %d; want %v, %d, %d", tt.asked, tt.current,
+					wire.Code(rp.ErrorCode), rp.LeaderEpoch, rp.EndOffset, tt.code, tt.epoch, tt.end)
 			}
 		}
 	})

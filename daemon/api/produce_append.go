@@ -126,7 +126,8 @@ func (o *produced) begin() {
 	}
 	conf := o.partition.Config()
 	o.options = batch.CheckOptions{BytesMax: conf.MaxMessageBytes, Keys: conf.Compacted, LogAppendTime: conf.LogAppendTime,
-		Window: conf.TimestampBeforeMaxMs != math.MaxInt64 || conf.TimestampAfterMaxMs != math.MaxInt64, Before: conf.TimestampBeforeMaxMs, After: conf.TimestampAfterMaxMs, Now: o.share.home.Loop.UnixMilli()}
+		Window: conf.TimestampBeforeMaxMs != math.MaxInt64 || conf.TimestampAfterMaxMs != math.MaxInt64,
+		Before: conf.TimestampBeforeMaxMs, After: conf.TimestampAfterMaxMs, Now: o.share.home.Loop.UnixMilli()}
 	o.info, o.err = batch.Check(o.data, &o.options)
 	if o.err == nil && o.info.MustOpen {
 		o.partition.Hold(&o.append)
@@ -193,7 +194,8 @@ func (o *produced) end(err error) {
 
 // answer is what the client is told.
 func (o *produced) answer() wire.ProducePartition {
-	a := wire.ProducePartition{Partition: o.index, Code: o.code, BaseOffset: o.base, LogAppendTime: o.time, LogStart: o.start, Message: o.message}
+	a := wire.ProducePartition{Partition: o.index, Code: o.code, BaseOffset: o.base, LogAppendTime: o.time, LogStart: o.start,
+		Message: o.message}
 	if o.rejected != nil {
 		for _, e := range o.rejected.Records {
 			a.Records = append(a.Records, wire.RecordError{Index: e.Index, Message: e.Message(string(o.topic), o.index)})

@@ -85,8 +85,8 @@ func TestProduceOfManyErrorsAnswersEachPartition(t *testing.T) {
 	p := x.dial(1)
 	bad := records(1, 5)
 	bad[len(bad)-1] ^= 1
-	resp := call[*kmsg.ProduceResponse](p, produceRequest(9, -1, piece{"a", 0, records(1, 5)}, piece{"a", 1, bad}, piece{"a", 7, records(1, 5)},
-		piece{"no", 0, records(1, 5)}, piece{"a", 1, nil}))
+	resp := call[*kmsg.ProduceResponse](p, produceRequest(9, -1, piece{"a", 0, records(1, 5)}, piece{"a", 1, bad},
+		piece{"a", 7, records(1, 5)}, piece{"no", 0, records(1, 5)}, piece{"a", 1, nil}))
 	want := []wire.Code{wire.None, wire.CorruptMessage, wire.UnknownTopicOrPartition, wire.UnknownTopicOrPartition, wire.InvalidRecord}
 	for i, code := range want {
 		if got := wire.Code(resp.Topics[i].Partitions[0].ErrorCode); got != code {

@@ -56,7 +56,8 @@ func newWorld(t testing.TB, loops int, topics ...topic) *world {
 	x.loops = x.m.Start(loops, x.listen)
 	x.turn()
 	e := x.image.Edit()
-	e.SetBroker(&metadata.Broker{ID: self, Endpoints: []metadata.Endpoint{{Listener: "PLAINTEXT", Protocol: "PLAINTEXT", Host: "broker", Port: 9092}}})
+	here := metadata.Endpoint{Listener: "PLAINTEXT", Protocol: "PLAINTEXT", Host: "broker", Port: 9092}
+	e.SetBroker(&metadata.Broker{ID: self, Endpoints: []metadata.Endpoint{here}})
 	x.image = e.Image()
 	x.node.SetImage(x.image)
 	for i, topic := range topics {
