@@ -1,0 +1,119 @@
+package sim
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// harm is one fault: what it does, for how long it lasts, and what it takes to get over it.
+type harm struct {
+	name string
+	do   func(s *Story)
+	// last is how long the fault is left alone, at most.
+	last time.Duration
+	// after heals: reboot after a power loss, restart of the process, or nothing.
+	after recovery
+}
+
+type recovery int
+
+const (
+	goOn    recovery = iota // the broker must recover by itself
+	restart                 // a log may be offline until the process is started anew
+	reboot                  // so with the machine
+)
+
+var harms = []harm{
+	{"nothing", func(*Story) {}, 100 * time.Millisecond, goOn},
+	{"kill", func(*Story) {}, 0, restart},
+	{"crash", func(*Story) {}, 0, reboot},
+	{"stop", func(s *Story) {}, 0, goOn}, // see phase
+	{"lost links", func(s *Story) { s.h.m.Faults.Drop = 0.01 }, 200 * time.Millisecond, goOn},
+	{"slow disk", func(s *Story) { s.h.m.Faults.Slow = 0.1 }, 200 * time.Millisecond, goOn},
+	{"full disk", fullDisk, 200 * time.Millisecond, goOn},
+	{"failed write", func(s *Story) { s.failLog("write") }, 150 * time.Millisecond, restart},
+	{"failed sync", func(s *Story) { s.failLog("sync") }, 150 * time.Millisecond, reboot},
+	{"failed reads", failedReads, 100 * time.Millisecond, goOn},
+	{"failed open", func(s *Story) { s.h.m.FailNext("open", ".log", s.w.FaultRand().IntN(3), 1, syscall.EIO) }, 150 * time.Millisecond, restart},
+	{"failed store", failedStore, 100 * time.Millisecond, reboot},
+	{"clock", skewClock, 100 * time.Millisecond, goOn},
+	{"topics", (*Story).changeTopics, 50 * time.Millisecond, goOn},
+}
+
+// phase lets the broker work, does one harm, lets it last, and heals it.
+func (s *Story) phase() error {
+	r := s.w.FaultRand()
+	s.w.RunFor(time.Duration(r.IntN(150)) * time.Millisecond)
+	h := harms[r.IntN(len(harms))]
+	s.faults = append(s.faults, h.name)
+	s.w.Say("nemesis", "%s", h.name)
+	if h.name == "stop" {
+		s.open = false
+		if err := s.h.stop(); err != nil {
+			return fmt.Errorf("a stop in order: %w", err)
+		}
+		return s.restart(false)
+	}
+	h.do(s)
+	if h.last > 0 {
+		s.w.RunFor(time.Duration(r.Int64N(int64(h.last))))
+	}
+	s.heal()
+	powerLoss := false
+	switch {
+	case h.after == reboot, h.after == restart && h.name != "kill" && r.IntN(3) == 0:
+		s.open, powerLoss = false, true
+		s.h.crash()
+	case h.after == restart || s.h.fatal != nil:
+		s.open = false
+		s.h.kill()
+	default:
+		return s.err
+	}
+	s.w.RunFor(time.Duration(r.IntN(50)) * time.Millisecond)
+	// Now and then the machine fails again while it starts.
+	for r.IntN(4) == 0 {
+		s.h.boot(func(error) {})
+		s.w.RunFor(time.Duration(r.IntN(10_000)) * time.Microsecond)
+		if r.IntN(2) == 0 {
+			powerLoss = true
+			s.h.crash()
+		} else {
+			s.h.kill()
+		}
+		s.w.Say("nemesis", "and again")
+	}
+	return s.restart(powerLoss)
+}
+
+// failLog fails one operation on one partition's log.
+func (s *Story) failLog(what string) {
+	r := s.w.FaultRand()
+	p := s.partitions[r.IntN(len(s.partitions))]
+	s.h.m.FailNext(what, "/"+p.name()+"/", r.IntN(10), 1, syscall.EIO)
+}
+
+func fullDisk(s *Story) {
+	m := s.h.m
+	m.SetCapacity(1 << 40)
+	used := int64(1<<40) - m.FreeSpace()
+	m.SetCapacity(used + int64(s.w.FaultRand().IntN(60))<<10)
+}
+
+func failedReads(s *Story) {
+	s.h.m.Faults.Read = 0.2
+	s.h.m.Faults.Only = func(name string) bool { return len(name) > 4 && name[len(name)-4:] == ".log" }
+}
+
+func failedStore(s *Story) {
+	what := [...]string{"write", "sync"}[s.w.FaultRand().IntN(2)]
+	s.h.m.FailNext(what, "kring-store", 0, 1, syscall.EIO)
+	s.side++
+	s.tryCreate(fmt.Sprint("side-", s.side))
+}
+
+func skewClock(s *Story) {
+	hours := s.w.FaultRand().IntN(49) - 24
+	s.h.m.SkewClock(time.Duration(hours) * time.Hour)
+}

@@ -1,0 +1,383 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kring/ring/simring"
+	"kring/wire"
+	"kring/wire/batch"
+)
+
+// Plan says what to simulate.
+type Plan struct {
+	Seed  uint64
+	Loops int
+	// Log gets the story, one line per event; nil: none.
+	Log io.Writer
+	// Broker gets the broker's own log.
+	Broker *slog.Logger
+	// Lie makes the checkers believe that every topic is durable, while none is: a story with a power loss must then fail.
+	Lie bool
+	// Phases is how many faults come one after the other; 0: the seed's choice.
+	Phases int
+}
+
+// Outcome is what came of it.
+type Outcome struct {
+	// Digest of everything that happened.
+	Digest uint64
+	// Err is the first broken promise.
+	Err error
+	// Acks is the number of records acknowledged, Codes how often each error code was seen, Faults what was done.
+	Acks   int
+	Codes  map[wire.Code]int
+	Faults []string
+	Steps  uint64
+}
+
+// Story is a run under way.
+type Story struct {
+	plan        Plan
+	w           *simring.World
+	h           *host
+	partitions  []*partition
+	producers   []*producer
+	consumers   []*consumer
+	producerIDs map[int64]*producer
+	topics      map[string]*[16]byte // acknowledged ones; nil: deleted
+	side        int
+
+	open    bool // clients may connect
+	waiters []func()
+
+	powerLosses int
+	acks        int
+	codes       map[wire.Code]int
+	faults      []string
+	err         error
+}
+
+// Run runs a story to its end. A panic on the way is a broken promise too; it is given with its place.
+func Run(p Plan) Outcome {
+	s := &Story{plan: p, codes: map[wire.Code]int{}, producerIDs: map[int64]*producer{}, topics: map[string]*[16]byte{}}
+	s.w = simring.New(p.Seed, simring.Options{Log: p.Log})
+	log := p.Broker
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if s.h, err = newHost(s.w, p.Loops, log); err == nil {
+		err = s.live()
+	}
+	if err != nil && s.err == nil {
+		s.violate(err)
+	}
+	s.h.kill() // whatever is left
+	return Outcome{Digest: s.w.Trace(), Err: s.err, Acks: s.acks, Codes: s.codes, Faults: s.faults, Steps: s.w.Steps()}
+}
+
+// violate notes a broken promise; the first one ends the story.
+func (s *Story) violate(err error) {
+	if s.err == nil {
+		s.err = fmt.Errorf("seed %d, %d loops, after %s: %w", s.plan.Seed, s.plan.Loops, strings.Join(s.faults, ", "), err)
+		s.w.Say("checker", "VIOLATED: %v", err)
+	}
+}
+
+func (s *Story) saw(c wire.Code) { s.codes[c]++ }
+
+// pause draws a client's back-off.
+func (s *Story) pause(most time.Duration) time.Duration {
+	return time.Millisecond + time.Duration(s.w.Rand().Int64N(int64(most)))
+}
+
+// whenOpen runs fn as soon as clients may connect.
+func (s *Story) whenOpen(fn func()) {
+	if s.open {
+		fn()
+		return
+	}
+	s.waiters = append(s.waiters, fn)
+}
+
+// live is the story: birth, faults, calm, and a look at everything.
+func (s *Story) live() error {
+	if err := s.h.up(1); err != nil {
+		return err
+	}
+	if err := s.cast(); err != nil {
+		return err
+	}
+	s.admit()
+	phases := s.plan.Phases
+	if phases == 0 {
+		phases = 2 + s.w.FaultRand().IntN(5)
+	}
+	for range phases {
+		if err := s.phase(); err != nil || s.err != nil {
+			return err
+		}
+	}
+	return s.calm()
+}
+
+// cast makes the topics and the clients.
+func (s *Story) cast() error {
+	r := s.w.Rand()
+	for _, topic := range []struct {
+		name    string
+		durable bool
+	}{{"durable", true}, {"cached", false}} {
+		count := int32(1 + r.IntN(3))
+		settings := map[string]string{"segment.bytes": fmt.Sprint(9000 + r.IntN(20_000)), "index.interval.bytes": fmt.Sprint(1 + r.IntN(3000))}
+		if topic.durable && !s.plan.Lie {
+			settings["flush.messages"] = "1"
+		}
+		if !topic.durable && r.IntN(2) == 0 {
+			settings["flush.ms"] = "20"
+		}
+		if r.IntN(4) == 0 {
+			settings["preallocate"] = "true"
+		}
+		if err := s.create(topic.name, count, settings); err != nil {
+			return err
+		}
+		for i := range count {
+			s.partitions = append(s.partitions, &partition{s: s, topic: topic.name, index: i, durable: topic.durable || s.plan.Lie,
+				sent: map[string]*record{}, acked: map[int64]*record{}, read: map[int64]string{}})
+		}
+	}
+	for _, p := range s.partitions {
+		for range 1 + r.IntN(2) {
+			made := &producer{s: s, number: len(s.producers), p: p, id: -1, quota: 20 + r.IntN(60), window: 1 + r.IntN(5),
+				kind:  [...]kind{idempotent, idempotent, idempotent, plain, careless}[r.IntN(5)],
+				codec: [...]batch.Codec{batch.None, batch.None, batch.LZ4, batch.Zstd}[r.IntN(4)], version: int16(7 + r.IntN(5))}
+			s.producers = append(s.producers, made)
+			made.connect()
+		}
+		c := &consumer{s: s, p: p, limit: int32(100 + r.IntN(20_000)), version: int16(4 + r.IntN(9))}
+		s.consumers = append(s.consumers, c)
+		c.connect()
+	}
+	return nil
+}
+
+// create creates a topic and waits for the acknowledgement; a lost one leads to TOPIC_ALREADY_EXISTS, which will do.
+func (s *Story) create(name string, count int32, settings map[string]string) error {
+	m := kmsg.NewPtrCreateTopicsRequest()
+	m.TimeoutMillis = 10_000
+	rt := kmsg.NewCreateTopicsRequestTopic()
+	rt.Topic, rt.NumPartitions, rt.ReplicationFactor = name, count, 1
+	for _, k := range []string{"segment.bytes", "index.interval.bytes", "flush.messages", "flush.ms", "preallocate"} {
+		if v, ok := settings[k]; ok {
+			rt.Configs = append(rt.Configs, kmsg.CreateTopicsRequestTopicConfig{Name: k, Value: &v})
+		}
+	}
+	m.Topics = append(m.Topics, rt)
+	resp, err := call[*kmsg.CreateTopicsResponse](s, m, 7, time.Minute)
+	if err != nil {
+		return err
+	}
+	got := resp.Topics[0]
+	switch code := wire.Code(got.ErrorCode); code {
+	case wire.None:
+		id := got.TopicID
+		s.topics[name] = &id
+	case wire.TopicAlreadyExists:
+	default:
+		return fmt.Errorf("creating topic %s: %v", name, code)
+	}
+	return nil
+}
+
+// admit lets the clients in once the auditor has seen what the start has left.
+func (s *Story) admit() {
+	s.open = true
+	waiters := s.waiters
+	s.waiters = nil
+	for _, fn := range waiters {
+		fn()
+	}
+}
+
+// restart boots a new process after the last has ended, audits what it found, and lets the clients in.
+func (s *Story) restart(powerLoss bool) error {
+	if powerLoss {
+		s.powerLosses++
+	}
+	if err := s.h.up(1); err != nil {
+		return err
+	}
+	if err := s.audit(powerLoss); err != nil {
+		return err
+	}
+	s.admit()
+	return nil
+}
+
+// audit asks where every log ends and what the topics are, before any other client comes.
+func (s *Story) audit(powerLoss bool) error {
+	for _, p := range s.partitions {
+		m := kmsg.NewPtrListOffsetsRequest()
+		m.ReplicaID = -1
+		rt, rp := kmsg.NewListOffsetsRequestTopic(), kmsg.NewListOffsetsRequestTopicPartition()
+		rt.Topic, rp.Partition, rp.Timestamp, rp.CurrentLeaderEpoch = p.topic, p.index, -1, -1
+		rt.Partitions = append(rt.Partitions, rp)
+		m.Topics = append(m.Topics, rt)
+		resp, err := call[*kmsg.ListOffsetsResponse](s, m, 7, time.Minute)
+		if err != nil {
+			return err
+		}
+		got := resp.Topics[0].Partitions[0]
+		if got.ErrorCode != 0 {
+			return fmt.Errorf("after the start, %s answers %v", p.name(), wire.Code(got.ErrorCode))
+		}
+		s.w.Say("auditor", "%s ends at %d", p.name(), got.Offset)
+		p.started(got.Offset, powerLoss)
+	}
+	return s.auditTopics()
+}
+
+func (s *Story) auditTopics() error {
+	m := kmsg.NewPtrMetadataRequest()
+	m.Topics = nil
+	resp, err := call[*kmsg.MetadataResponse](s, m, 12, time.Minute)
+	if err != nil {
+		return err
+	}
+	there := map[string][16]byte{}
+	for _, t := range resp.Topics {
+		there[*t.Topic] = t.TopicID
+	}
+	for _, name := range s.topicNames() {
+		id, ok := there[name]
+		want := s.topics[name]
+		switch {
+		case want == nil && ok:
+			return fmt.Errorf("deleted topic %s is there", name)
+		case want != nil && !ok:
+			return fmt.Errorf("created topic %s is lost", name)
+		case want != nil && id != *want:
+			return fmt.Errorf("topic %s has id %x, and was created with %x", name, id, *want)
+		}
+	}
+	return nil
+}
+
+func (s *Story) topicNames() []string {
+	names := make([]string, 0, len(s.topics))
+	for name := range s.topics {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// calm is the end: no faults any more, everybody finishes, and everything is looked at, before and after a last stop.
+func (s *Story) calm() error {
+	s.heal()
+	for _, what := range []struct {
+		name string
+		done func() bool
+	}{
+		{"every producer's last acknowledgement", func() bool { return s.err != nil || all(s.producers, (*producer).done) }},
+		{"every consumer at the end", func() bool { return s.err != nil || all(s.consumers, (*consumer).caught) }},
+	} {
+		if err := s.w.RunUntil(what.name, 5*time.Minute, what.done); err != nil {
+			return fmt.Errorf("%w; %s", err, s.laggards())
+		}
+	}
+	for range 2 {
+		if s.err != nil {
+			return nil
+		}
+		if err := s.readAll(); err != nil {
+			return err
+		}
+		s.open = false
+		if err := s.h.stop(); err != nil {
+			return fmt.Errorf("the last stop: %w", err)
+		}
+		if err := s.restart(false); err != nil {
+			return err
+		}
+	}
+	return s.h.stop()
+}
+
+// heal takes every fault away.
+func (s *Story) heal() {
+	s.h.m.CalmDown()
+	s.h.m.SetCapacity(0)
+}
+
+func all[T any](list []T, ok func(T) bool) bool {
+	for _, x := range list {
+		if !ok(x) {
+			return false
+		}
+	}
+	return true
+}
+
+// caught: the consumer has everything that was acknowledged.
+func (c *consumer) caught() bool {
+	for o := range c.p.acked {
+		if o >= c.at {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Story) laggards() string {
+	var b strings.Builder
+	for _, p := range s.producers {
+		if !p.done() {
+			fmt.Fprintf(&b, "producer %d (%v, %s) has %d open and %d to make, %d under way on %v; ", p.number, p.kind, p.p.name(), len(p.open),
+				p.quota, p.flying, p.l)
+		}
+	}
+	for _, c := range s.consumers {
+		if !c.caught() {
+			fmt.Fprintf(&b, "the consumer of %s is at %d of %d; ", c.p.name(), c.at, len(c.p.acked))
+		}
+	}
+	fmt.Fprintf(&b, "codes %v", s.codes)
+	return b.String()
+}
+
+// readAll reads every partition from its beginning at rest.
+func (s *Story) readAll() error {
+	for _, p := range s.partitions {
+		var values []string
+		for at := int64(0); ; {
+			m := fetchRequest(p.topic, p.index, at, 1<<20, 0)
+			resp, err := call[*kmsg.FetchResponse](s, m, 11, time.Minute)
+			if err != nil {
+				return err
+			}
+			got := resp.Topics[0].Partitions[0]
+			if got.ErrorCode != 0 {
+				return fmt.Errorf("reading %s from %d: %v", p.name(), at, wire.Code(got.ErrorCode))
+			}
+			next, err := records(got.RecordBatches, at, func(o int64, v string) { values = append(values, v) })
+			if err != nil {
+				return fmt.Errorf("reading %s from %d: %w", p.name(), at, err)
+			}
+			if next == at {
+				break
+			}
+			at = next
+		}
+		p.whole(values)
+	}
+	return nil
+}
