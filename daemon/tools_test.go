@@ -37,6 +37,20 @@ func TestProbeTellsWhatIsThere(t *testing.T) {
 	}
 }
 
+func TestIdleTopicSettingWarns(t *testing.T) {
+	b := start(t, t.TempDir()+"/data")
+	b.kring("", "topics", "create", "a", "-c", "cleanup.policy=compact", "-c", "retention.ms=5000", "-c", "compression.type=gzip").ok(t)
+	said := b.said.String()
+	for _, want := range []string{"topic=a key=cleanup.policy", "topic=a key=compression.type"} {
+		if strings.Count(said, want) != 1 {
+			t.Errorf("no warning, or more than one, with %s:\n%s", want, said)
+		}
+	}
+	if strings.Contains(said, "retention.ms") {
+		t.Errorf("a warning about a setting that acts:\n%s", said)
+	}
+}
+
 func TestTopicsFromTheCommandLine(t *testing.T) {
 	everyLoops(t, func(t *testing.T, b *running) {
 		if out := b.kring("", "topics", "create", "a", "b", "-p", "3", "-c", "retention.ms=60000").ok(t); out != "created a\ncreated b\n" {

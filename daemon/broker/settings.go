@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"kring/daemon/config"
 	"kring/metadata"
 	"kring/replication"
 	"kring/segment"
@@ -67,6 +68,9 @@ func (b *Broker) onImage(m *metadata.Image) {
 		was, known := b.configs[t.Name]
 		if all || !known || !was.Equal(t.Config) {
 			b.configs[t.Name] = t.Config
+			if !known || !was.Equal(t.Config) {
+				b.tellIdle(t.Name, t.Config)
+			}
 			b.configure(t.Name, b.settingsOf(t.Config))
 		}
 	}
@@ -76,6 +80,13 @@ func (b *Broker) onImage(m *metadata.Image) {
 				delete(b.configs, t.Name)
 			}
 		}
+	}
+}
+
+// tellIdle warns about the settings of a topic that are kept and shown and do nothing yet.
+func (b *Broker) tellIdle(topic string, c metadata.Config) {
+	for _, name := range config.Idle(overrides(c)) {
+		b.log.Warn("topic setting does not act yet", "topic", topic, "key", name)
 	}
 }
 

@@ -164,7 +164,6 @@ func (b *builder) dirs() {
 func (b *builder) connections() {
 	c := b.c
 	c.RequestMax = b.int32("socket.request.max.bytes")
-	c.QueuedRequests = b.int32("queued.max.requests")
 	c.QueuedBytes = b.get("queued.max.request.bytes").n
 	if c.QueuedBytes > 0 && c.QueuedBytes < int64(c.RequestMax) {
 		b.bad("queued.max.request.bytes", strconv.FormatInt(c.QueuedBytes, 10), "allowed: at least socket.request.max.bytes, or -1")
@@ -213,16 +212,13 @@ func (b *builder) logs() {
 	c.ReplicationFactor = int16(rf)
 	c.OffsetsPartitions = b.int32("offsets.topic.num.partitions")
 	c.TransactionsPartitions = b.int32("transaction.state.log.num.partitions")
-	c.TransactionMaxTimeout = b.millis("transaction.max.timeout.ms")
 	c.RecoveryThreads = int(b.get("num.recovery.threads.per.data.dir").n)
 	c.RetentionCheckInterval = b.millis("log.retention.check.interval.ms")
 	c.FileDeleteDelay = b.millis("log.segment.delete.delay.ms")
 	c.RecoveryPointInterval = b.millis("log.flush.offset.checkpoint.interval.ms")
 	c.LogStartInterval = b.millis("log.flush.start.offset.checkpoint.interval.ms")
 	c.HighWatermarkInterval = b.millis("replica.high.watermark.checkpoint.interval.ms")
-	c.FlushInterval = b.millis("log.flush.scheduler.interval.ms")
 	c.ProducerIDExpiration = b.millis("producer.id.expiration.ms")
-	c.ProducerIDCheckInterval = b.millis("producer.id.expiration.check.interval.ms")
 }
 
 // whole checks what depends on more than one key, as KafkaConfig.validateValues does.

@@ -25,10 +25,9 @@ type Config struct {
 	// WritePath is kring.write.path: auto, ring or pwrite.
 	WritePath string
 
-	// RequestMax is socket.request.max.bytes, QueuedRequests queued.max.requests, QueuedBytes queued.max.request.bytes (-1: none).
-	RequestMax     int32
-	QueuedRequests int32
-	QueuedBytes    int64
+	// RequestMax is socket.request.max.bytes, QueuedBytes queued.max.request.bytes (-1: none).
+	RequestMax  int32
+	QueuedBytes int64
 	// MaxConnections is max.connections, MaxConnectionsPerIP max.connections.per.ip with exceptions by address.
 	MaxConnections      int32
 	MaxConnectionsPerIP int32
@@ -47,22 +46,19 @@ type Config struct {
 	// OffsetsPartitions and TransactionsPartitions are the partitions of the internal topics when they are created.
 	OffsetsPartitions      int32
 	TransactionsPartitions int32
-	TransactionMaxTimeout  time.Duration
 
 	// RecoveryThreads is num.recovery.threads.per.data.dir.
 	RecoveryThreads int
 	// RetentionCheckInterval is log.retention.check.interval.ms, FileDeleteDelay log.segment.delete.delay.ms.
 	RetentionCheckInterval time.Duration
 	FileDeleteDelay        time.Duration
-	// The four checkpoint and flush intervals: log.flush.offset.checkpoint.interval.ms,
-	// log.flush.start.offset.checkpoint.interval.ms, replica.high.watermark.checkpoint.interval.ms, log.flush.scheduler.interval.ms.
+	// The intervals of the checkpoints: log.flush.offset.checkpoint.interval.ms,
+	// log.flush.start.offset.checkpoint.interval.ms, replica.high.watermark.checkpoint.interval.ms.
 	RecoveryPointInterval time.Duration
 	LogStartInterval      time.Duration
 	HighWatermarkInterval time.Duration
-	FlushInterval         time.Duration
-	// ProducerIDExpiration is producer.id.expiration.ms, checked every ProducerIDCheckInterval.
-	ProducerIDExpiration    time.Duration
-	ProducerIDCheckInterval time.Duration
+	// ProducerIDExpiration is producer.id.expiration.ms.
+	ProducerIDExpiration time.Duration
 
 	layers *layers
 }
@@ -89,8 +85,6 @@ type Topic struct {
 	Compact, Delete                           bool
 	FileDeleteDelayMs                         int64
 	TimestampBeforeMaxMs, TimestampAfterMaxMs int64
-	CompressionType                           string
-	UncleanLeaderElection                     bool
 }
 
 // Warning is one line for the operator about one key.

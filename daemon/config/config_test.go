@@ -26,7 +26,6 @@ var acting = map[string]struct {
 	"default.replication.factor":      {"2", func(c *Config) bool { return c.ReplicationFactor == 2 }},
 	"delete.topic.enable":             {"FALSE", func(c *Config) bool { return !c.DeleteTopics }},
 	"fetch.max.bytes":                 {"1024", func(c *Config) bool { return c.FetchMaxBytes == 1024 }},
-	"inter.broker.listener.name":      {"plaintext", func(c *Config) bool { return c.InterBroker == "PLAINTEXT" }},
 	"kring.loops":                     {"3", func(c *Config) bool { return c.Loops == 3 }},
 	"kring.write.path":                {"pwrite", func(c *Config) bool { return c.WritePath == "pwrite" }},
 	"listener.security.protocol.map":  {"PLAINTEXT:PLAINTEXT", func(c *Config) bool { return c.Listeners[0].Protocol == "PLAINTEXT" }},
@@ -53,26 +52,22 @@ var acting = map[string]struct {
 	"log.segment.delete.delay.ms": {"8", func(c *Config) bool {
 		return c.FileDeleteDelay == 8*time.Millisecond && c.Topic(nil).FileDeleteDelayMs == 8
 	}},
-	"max.connections":                {"4", func(c *Config) bool { return c.MaxConnections == 4 }},
-	"max.connections.per.ip":         {"3", func(c *Config) bool { return c.MaxConnectionsPerIP == 3 }},
-	"message.max.bytes":              {"55", func(c *Config) bool { return c.Topic(nil).MaxMessageBytes == 55 }},
-	"min.insync.replicas":            {"2", func(c *Config) bool { return c.Topic(nil).MinInSyncReplicas == 2 }},
-	"node.id":                        {"6", func(c *Config) bool { return c.BrokerID == 6 }},
-	"num.partitions":                 {"12", func(c *Config) bool { return c.NumPartitions == 12 }},
-	"offsets.topic.num.partitions":   {"5", func(c *Config) bool { return c.OffsetsPartitions == 5 }},
-	"producer.id.expiration.ms":      {"90", func(c *Config) bool { return c.ProducerIDExpiration == 90*time.Millisecond }},
-	"queued.max.request.bytes":       {"104857601", func(c *Config) bool { return c.QueuedBytes == 104857601 }},
-	"queued.max.requests":            {"9", func(c *Config) bool { return c.QueuedRequests == 9 }},
-	"reserved.broker.max.id":         {"2000", func(c *Config) bool { return c.MaxReservedBrokerID == 2000 }},
-	"security.inter.broker.protocol": {"PLAINTEXT", func(c *Config) bool { return c.InterBroker == "PLAINTEXT" }},
-	"socket.request.max.bytes":       {"1000", func(c *Config) bool { return c.RequestMax == 1000 }},
-	"transaction.max.timeout.ms":     {"70", func(c *Config) bool { return c.TransactionMaxTimeout == 70*time.Millisecond }},
+	"max.connections":              {"4", func(c *Config) bool { return c.MaxConnections == 4 }},
+	"max.connections.per.ip":       {"3", func(c *Config) bool { return c.MaxConnectionsPerIP == 3 }},
+	"message.max.bytes":            {"55", func(c *Config) bool { return c.Topic(nil).MaxMessageBytes == 55 }},
+	"min.insync.replicas":          {"2", func(c *Config) bool { return c.Topic(nil).MinInSyncReplicas == 2 }},
+	"node.id":                      {"6", func(c *Config) bool { return c.BrokerID == 6 }},
+	"num.partitions":               {"12", func(c *Config) bool { return c.NumPartitions == 12 }},
+	"offsets.topic.num.partitions": {"5", func(c *Config) bool { return c.OffsetsPartitions == 5 }},
+	"producer.id.expiration.ms":    {"90", func(c *Config) bool { return c.ProducerIDExpiration == 90*time.Millisecond }},
+	"queued.max.request.bytes":     {"104857601", func(c *Config) bool { return c.QueuedBytes == 104857601 }},
+	"reserved.broker.max.id":       {"2000", func(c *Config) bool { return c.MaxReservedBrokerID == 2000 }},
+	"socket.request.max.bytes":     {"1000", func(c *Config) bool { return c.RequestMax == 1000 }},
 
-	"log.flush.scheduler.interval.ms":               {"33", func(c *Config) bool { return c.FlushInterval == 33*time.Millisecond && c.Topic(nil).FlushMs == 33 }},
+	"log.flush.scheduler.interval.ms":               {"33", func(c *Config) bool { return c.Topic(nil).FlushMs == 33 }},
 	"log.flush.offset.checkpoint.interval.ms":       {"11", func(c *Config) bool { return c.RecoveryPointInterval == 11*time.Millisecond }},
 	"log.flush.start.offset.checkpoint.interval.ms": {"12", func(c *Config) bool { return c.LogStartInterval == 12*time.Millisecond }},
 	"replica.high.watermark.checkpoint.interval.ms": {"13", func(c *Config) bool { return c.HighWatermarkInterval == 13*time.Millisecond }},
-	"producer.id.expiration.check.interval.ms":      {"14", func(c *Config) bool { return c.ProducerIDCheckInterval == 14*time.Millisecond }},
 	"log.message.timestamp.after.max.ms":            {"15", func(c *Config) bool { return c.Topic(nil).TimestampAfterMaxMs == 15 }},
 	"log.message.timestamp.before.max.ms":           {"16", func(c *Config) bool { return c.Topic(nil).TimestampBeforeMaxMs == 16 }},
 	"log.message.timestamp.difference.max.ms": {"17", func(c *Config) bool {
@@ -298,11 +293,11 @@ func TestDefaultsAreKafkas(t *testing.T) {
 	want := Topic{SegmentBytes: 1 << 30, SegmentMs: 604800000, SegmentIndexBytes: 10 << 20, IndexIntervalBytes: 4096,
 		RetentionMs: 604800000, RetentionBytes: -1, FlushMessages: math.MaxInt64, FlushMs: math.MaxInt64, MaxMessageBytes: 1048588,
 		MinInSyncReplicas: 1, Delete: true, FileDeleteDelayMs: 60000, TimestampBeforeMaxMs: math.MaxInt64,
-		TimestampAfterMaxMs: math.MaxInt64, CompressionType: "producer"}
+		TimestampAfterMaxMs: math.MaxInt64}
 	if got := c.Topic(nil); got != want {
 		t.Errorf("%+v", got)
 	}
-	if c.FlushInterval != math.MaxInt64 || c.ConnectionsMaxIdle != 10*time.Minute || c.Listeners[0].Port != 9092 {
+	if c.ConnectionsMaxIdle != 10*time.Minute || c.Listeners[0].Port != 9092 {
 		t.Errorf("%+v", c)
 	}
 }

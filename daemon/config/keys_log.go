@@ -38,7 +38,7 @@ var logKeys = []Key{
 	{"log.flush.interval.ms", Long, null, anything, clusterWide, acts, "The longest time a record stays unflushed."},
 	{"log.flush.offset.checkpoint.interval.ms", Int, "60000", atLeast(0), readOnly, acts, "How often recovery points are written."},
 	{"log.flush.scheduler.interval.ms", Long, "9223372036854775807", anything, readOnly, acts,
-		"How often logs are looked at for flushing by time."},
+		"The longest time a record stays unflushed, if log.flush.interval.ms is not set."},
 	{"log.flush.start.offset.checkpoint.interval.ms", Int, "60000", atLeast(0), readOnly, acts,
 		"How often log start offsets are written."},
 	{"log.index.interval.bytes", Int, "4096", atLeast(0), clusterWide, acts, "Bytes of records between two index entries."},

@@ -22,7 +22,7 @@ func TestTopicOverridesWin(t *testing.T) {
 		"segment.index.bytes=100 retention.bytes=5 file.delete.delay.ms=0 message.timestamp.before.max.ms=3 message.timestamp.after.max.ms=4"))
 	want := Topic{SegmentBytes: 200, SegmentMs: 9, SegmentJitterMs: 8, SegmentIndexBytes: 100, RetentionMs: -1, RetentionBytes: 5,
 		FlushMessages: 1, MaxMessageBytes: 10, MinInSyncReplicas: 2, Preallocate: true, LogAppendTime: true, Compact: true,
-		TimestampBeforeMaxMs: 3, TimestampAfterMaxMs: 4, CompressionType: "producer"}
+		TimestampBeforeMaxMs: 3, TimestampAfterMaxMs: 4}
 	if got != want {
 		t.Errorf("\n got %+v\nwant %+v", got, want)
 	}
