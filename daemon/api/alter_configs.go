@@ -103,10 +103,10 @@ func (c *Context) check(a *alteration) error {
 		a.Resource, a.Broker = controller.BrokerResource, metadata.NoBroker
 		if a.name != "" {
 			a.Broker = c.ID
-			return c.thisBroker(a.name, "")
+			return c.thisBroker("Node", a.name, "")
 		}
 	case kmsg.ConfigResourceTypeBrokerLogger:
-		if err := c.thisBroker(a.name, ""); err != nil {
+		if err := c.thisBroker("Node", a.name, ""); err != nil {
 			return err
 		}
 		if len(a.Ops) > 0 {

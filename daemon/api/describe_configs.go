@@ -56,21 +56,22 @@ func settingsOf(c *Context, resource *kmsg.DescribeConfigsRequestResource) ([]co
 		if name == "" {
 			return c.Config().DescribeDefaults(), nil
 		}
-		if err := c.thisBroker(name, " or empty string"); err != nil {
+		if err := c.thisBroker("Broker", name, " or empty string"); err != nil {
 			return nil, err
 		}
 		return c.Config().DescribeBroker(), nil
 	case kmsg.ConfigResourceTypeBrokerLogger:
-		return nil, c.thisBroker(name, "") // there are no loggers with levels of their own
+		return nil, c.thisBroker("Broker", name, "") // there are no loggers with levels of their own
 	}
 	return nil, refuse("Unsupported resource type: %d", resource.ResourceType)
 }
 
-// thisBroker refuses the name of a broker resource that is not ours; also is what else could have been named.
-func (c *Context) thisBroker(name, also string) error {
+// thisBroker refuses the name of a broker resource that is not ours; what is Kafka's word for a broker there, also what else
+// could have been named.
+func (c *Context) thisBroker(what, name, also string) error {
 	id, err := brokerID(name)
 	if err != nil {
-		return refuse("Broker id must be an integer, but it is: %s", name)
+		return refuse("%s id must be an integer, but it is: %s", what, name)
 	}
 	if id != c.ID {
 		return refuse("Unexpected broker id, expected %d%s, but received %s", c.ID, also, name)

@@ -30,7 +30,7 @@ const (
 	defaultIdleMax      = 10 * time.Minute
 	defaultPipeline     = 16 // clients keep 5 under way; more would let one connection fill the loop
 	defaultQueuedBytes  = 64 << 20
-	defaultMemoryBytes  = 512 << 20
+	defaultMemoryBytes  = 256 << 20 // a fourth of what the kernel's loops lend before they stop to receive
 	// halfGrace is how long a frame may take to come, even while memory is short.
 	halfGrace = time.Second
 )
@@ -45,9 +45,11 @@ type Server struct {
 	held    int64   // request bytes under way
 	waiting []*Conn // paused until held sinks
 	spare   []*Conn
-	conns   *Conn
-	count   int
-	busy    int // requests not yet recycled
+	// pressure looks after half-received frames while memory is short.
+	pressure ring.Timer
+	conns    *Conn
+	count    int
+	busy     int // requests not yet recycled
 
 	counters Counters
 }
@@ -72,7 +74,9 @@ func New(loop ring.Loop, o Options, dispatch func(*Request)) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{loop: loop, o: o, dispatch: dispatch}
+	s := &Server{loop: loop, o: o, dispatch: dispatch}
+	s.pressure.Fire = func(*ring.Timer) { s.relieve() }
+	return s
 }
 
 // Attach makes an accepted socket a connection of this server. listener is the name of the listener it came through. gate
@@ -111,6 +115,9 @@ func (s *Server) drop(c *Conn) {
 	if c.reason.bad() {
 		s.o.Log.Debug("connection closed", "peer", c.peer, "reason", c.reason)
 	}
+	if s.conns == nil {
+		s.loop.Cancel(&s.pressure)
+	}
 	if c.leaving.gate != nil {
 		c.leaving.gate.loop.Post(&c.leaving.Message)
 	}
@@ -128,7 +135,8 @@ func (s *Server) resume() {
 	s.spare = woken[:0]
 }
 
-// relieve closes the connection whose frame has been incomplete for longest, while the loop lends out too much.
+// relieve closes the connection whose frame has been incomplete for longest, while the loop lends out too much. It looks
+// again while that lasts: when memory is short nothing may be received that would call it.
 func (s *Server) relieve() {
 	if s.loop.InUse() <= s.o.MemoryBytes {
 		return
@@ -139,9 +147,13 @@ func (s *Server) relieve() {
 			slowest = c
 		}
 	}
-	if slowest != nil && s.loop.Now()-slowest.half >= halfGrace {
+	if slowest == nil {
+		return
+	}
+	if s.loop.Now()-slowest.half >= halfGrace {
 		slowest.abort(Slow)
 	}
+	s.loop.After(halfGrace/4, &s.pressure)
 }
 
 // Stop ends all connections: what is under way is answered first, nothing more is taken. Idle connections close at once.

@@ -487,6 +487,27 @@ func TestSlowFrameGivesWay(t *testing.T) {
 	b.done()
 }
 
+// TestHalfFramesGiveMemoryBack lets many peers stop in the middle of a frame: nobody sends any more, and the memory comes back
+// all the same.
+func TestHalfFramesGiveMemoryBack(t *testing.T) {
+	b := setUp(t, server.Options{MemoryBytes: 300_000}, 100, 100)
+	for i := range int32(10) {
+		b.w.Dial(addr).Send(frame(i, string(make([]byte, 400_000)))[:100_000])
+	}
+	b.w.RunFor(500 * time.Millisecond)
+	if b.s.Count() != 10 || b.loop.InUse() <= 300_000 {
+		t.Fatalf("%d connections, %d bytes", b.s.Count(), b.loop.InUse())
+	}
+	b.w.RunFor(10 * time.Second)
+	if n := b.loop.InUse(); n > 300_000 {
+		t.Errorf("%d bytes are still lent out", n)
+	}
+	if b.s.Count() == 0 {
+		t.Error("more were closed than had to be")
+	}
+	b.done()
+}
+
 func TestRequestsDoNotAllocate(t *testing.T) {
 	b := setUp(t, server.Options{}, 10, 10)
 	b.serve = echo
