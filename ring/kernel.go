@@ -88,7 +88,8 @@ func preemptible() error {
 	if !off {
 		return nil
 	}
-	return &Refused{What: "GODEBUG", Cause: "asyncpreemptoff=1 keeps the garbage collector from interrupting a waiting loop", Cure: "remove it"}
+	cause := "asyncpreemptoff=1 keeps the garbage collector from interrupting a waiting loop"
+	return &Refused{What: "GODEBUG", Cause: cause, Cure: "remove it"}
 }
 
 // ringWrites says whether writes to name go by the ring.

@@ -180,6 +180,9 @@ func (l *loop) turn() {
 	}
 	l.feedStarved()
 	l.refill()
+	if checkTurns {
+		l.check()
+	}
 	l.enter()
 }
 
@@ -188,14 +191,14 @@ func (l *loop) enter() {
 	r := l.r
 	if l.ready.head != nil || l.turnEnd.head != nil || len(l.dirty) > 0 || r.pending() > 0 || l.stopping && !l.shutting {
 		if r.waiting() > 0 || r.pending() == 0 || r.overflown() {
-			l.check(r.enter(0, 0))
+			l.entered(r.enter(0, 0))
 		}
 		return
 	}
 	l.in.asleep.Store(true)
 	defer l.in.asleep.Store(false)
 	if !l.in.empty() {
-		l.check(r.enter(0, 0))
+		l.entered(r.enter(0, 0))
 		return
 	}
 	next, timed := l.wheel.Next()
@@ -209,7 +212,7 @@ func (l *loop) enter() {
 	}
 	e := r.enter(1, int64(wait))
 	if e != unix.ETIME {
-		l.check(e)
+		l.entered(e)
 		return
 	}
 	if timed && next <= wait || r.pending() > 0 || r.waiting() > 0 {
@@ -220,10 +223,11 @@ func (l *loop) enter() {
 	if timed {
 		ns = int64(next - wait)
 	}
-	l.check(r.sleep(ns))
+	l.entered(r.sleep(ns))
 }
 
-func (l *loop) check(e unix.Errno) {
+// entered looks at what an enter said.
+func (l *loop) entered(e unix.Errno) {
 	switch e {
 	case 0, unix.EINTR, unix.EBUSY, unix.EAGAIN, unix.ETIME:
 	default:

@@ -3,6 +3,7 @@ package ring
 import (
 	"bytes"
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -178,4 +179,8 @@ func TestEchoesFramesOfAllSizes(t *testing.T) {
 	}
 }
 
-func TestMain(m *testing.M) { os.Exit(m.Run()) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	checkTurns = flag.Lookup("test.bench").Value.String() == ""
+	os.Exit(m.Run())
+}

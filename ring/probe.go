@@ -28,6 +28,14 @@ var needed = []struct {
 	{opRenameat, "rename"}, {opUnlinkat, "unlink"}, {opMkdirat, "mkdir"},
 }
 
+var neededFeatures = []struct {
+	bit  uint32
+	name string
+}{
+	{featSingleMmap, "SINGLE_MMAP"}, {featNodrop, "NODROP"}, {featSubmitStable, "SUBMIT_STABLE"},
+	{featFastPoll, "FAST_POLL"}, {featExtArg, "EXT_ARG"},
+}
+
 func (k *Kernel) found(what, state string, ok bool, cure string) {
 	k.findings = append(k.findings, Finding{what, state, ok, cure})
 }
@@ -122,7 +130,8 @@ func refusedSetup(err error) *Refused {
 				"allow io_uring_setup, io_uring_enter and io_uring_register (Docker: --security-opt seccomp=unconfined or a profile with them)"
 		}
 	case errors.Is(err, unix.ENOSYS):
-		r.Cause, r.Cure = "the kernel has it not, or a seccomp filter hides it (ENOSYS)", "run a kernel with CONFIG_IO_URING, or allow it in the filter"
+		r.Cause, r.Cure = "the kernel has it not, or a seccomp filter hides it (ENOSYS)",
+			"run a kernel with CONFIG_IO_URING, or allow it in the filter"
 	case errors.Is(err, unix.ENOMEM):
 		r.Cause, r.Cure = "memory may not be locked (ENOMEM)", "raise LimitMEMLOCK (systemd: LimitMEMLOCK=infinity)"
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
@@ -132,10 +141,7 @@ func refusedSetup(err error) *Refused {
 }
 
 func (k *Kernel) examineRing(r *uring) error {
-	for _, f := range []struct {
-		bit  uint32
-		name string
-	}{{featSingleMmap, "SINGLE_MMAP"}, {featNodrop, "NODROP"}, {featSubmitStable, "SUBMIT_STABLE"}, {featFastPoll, "FAST_POLL"}, {featExtArg, "EXT_ARG"}} {
+	for _, f := range neededFeatures {
 		if r.features&f.bit == 0 {
 			k.found("feature "+f.name, "no", false, "run Linux 6.1 or later")
 			return &Refused{What: "io_uring feature " + f.name, Cause: "the kernel has it not", Cure: "run Linux 6.1 or later"}
