@@ -65,12 +65,12 @@ func (b *Broker) onImage(m *metadata.Image) {
 		if old != nil && old.Topic(t.Name) == t && !all {
 			continue
 		}
+		if old != nil && (old.Topic(t.Name) == nil || !old.Topic(t.Name).Config.Equal(t.Config)) {
+			b.tellIdle(t.Name, t.Config)
+		}
 		was, known := b.configs[t.Name]
 		if all || !known || !was.Equal(t.Config) {
 			b.configs[t.Name] = t.Config
-			if !known || !was.Equal(t.Config) {
-				b.tellIdle(t.Name, t.Config)
-			}
 			b.configure(t.Name, b.settingsOf(t.Config))
 		}
 	}
