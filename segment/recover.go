@@ -51,6 +51,9 @@ func (l *Log) recoverSegments(t *ring.Task, f *found, o Options, epochsLost bool
 			l.warn("a segment lacks its end", "segment", s.base, "ends", s.next, "next", l.segs[i+1].base)
 			cut = true
 		}
+		if cut && i+1 < len(l.segs) && s.next == l.segs[i+1].base {
+			cut = false // only what lay behind its records: the zeros of a preset size, as a crash just after a roll leaves them
+		}
 		if cut && i+1 < len(l.segs) {
 			l.warn("deleting the segments behind a damaged one", "segment", s.base, "deleted", len(l.segs)-i-1)
 			if err := l.removeFrom(t, i+1); err != nil {

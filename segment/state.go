@@ -96,13 +96,21 @@ func (l *Log) Written() Offset { return l.written }
 func (l *Log) Durable() Offset { return l.durable }
 
 // RecoveryPoint is what the checkpoint file must hold: segments wholly below it are trusted after an unclean stop. It is Durable
-// but for a segment whose bytes are durable and whose indexes and size are not: that one has to be read again, even if
-// another has been begun behind it by then.
+// but for segments whose bytes are durable and whose indexes and size are not: they have to be read again, even if others
+// have been begun behind them by then (a full disk keeps them so for long).
 func (l *Log) RecoveryPoint() Offset {
-	if o := l.durable; o > l.segs[0].base && !l.closedCleanly && !l.segs[l.floor(o-1)].synced {
-		return o - 1
+	o := l.durable
+	if o <= l.segs[0].base || l.closedCleanly {
+		return o
 	}
-	return l.durable
+	i := l.floor(o - 1)
+	if l.segs[i].synced {
+		return o
+	}
+	for i > 0 && !l.segs[i-1].synced {
+		i--
+	}
+	return min(o, l.segs[i].next) - 1
 }
 
 // StartCheckpoint is the log start offset if the checkpoint file must hold it: it is not the first segment's own.

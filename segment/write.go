@@ -23,6 +23,7 @@ func (l *Log) onTurnEnd(*ring.Op) {
 	l.turnArmed = false
 	l.settle() // duplicates of what is written already
 	l.pump()
+	l.sync() // which a duplicate may want of what was written in an earlier life
 }
 
 // pump starts the next write if there is one to do and none under way.
