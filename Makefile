@@ -38,7 +38,7 @@ unit: build
 
 # Real clients and Kafka's recorded answers against the binary.
 conformance: tools build
-	KRING=$(CURDIR)/bin/kring $(GO) test -count=1 -timeout 40m ./conformance/...
+	KRING=$(CURDIR)/bin/kring KRING_PEERS_TEST=1 $(GO) test -count=1 -timeout 40m ./conformance/...
 
 race:
 	CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 40m $$($(GO) list ./... | grep -v '^$(OUTSIDE)')

@@ -49,7 +49,8 @@ var house = map[string]room{
 		"github.com/klauspost/compress github.com/pierrec/lz4/v4"},
 	"bench/compare": {sees: "bench"},
 
-	"conformance": {}, // tests only: the finished binary, from outside
+	"conformance":       {}, // tests only: the finished binary, from outside
+	"conformance/trees": {}, // tests only: its metadata beside Kafka's
 }
 
 func TestHouse(t *testing.T) {

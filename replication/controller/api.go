@@ -128,7 +128,7 @@ type DeleteTopic struct {
 	ID   metadata.TopicID
 }
 
-// DeletedTopic is what became of a DeleteTopic; Name is empty if an id was not found.
+// DeletedTopic is what became of a DeleteTopic, with what the request named; a topic found by its id has its Name too.
 type DeletedTopic struct {
 	Name string
 	ID   metadata.TopicID

@@ -124,15 +124,17 @@ func (c *Controller) alterConfig(t *ring.Task, a *AlterConfig, validateOnly bool
 }
 
 func (c *Controller) checkConfig(a *AlterConfig, next metadata.Config) error {
-	var err error
-	switch rules := &c.o.Configs; {
-	case a.Resource == TopicResource && rules.CheckTopic != nil:
-		err = rules.CheckTopic(next)
-	case a.Resource == BrokerResource && rules.CheckBroker != nil:
-		err = rules.CheckBroker(a.Broker, next)
+	rules := &c.o.Configs
+	if a.Resource == TopicResource && rules.CheckTopic != nil {
+		if err := rules.CheckTopic(next); err != nil {
+			return &Error{InvalidConfig, err.Error()}
+		}
 	}
-	if err != nil {
-		return &Error{InvalidConfig, err.Error()}
+	if a.Resource == BrokerResource && rules.CheckBroker != nil {
+		// Kafka calls a bad value of a broker's an invalid request, other than a topic's.
+		if err := rules.CheckBroker(a.Broker, next); err != nil {
+			return &Error{InvalidRequest, err.Error()}
+		}
 	}
 	return nil
 }

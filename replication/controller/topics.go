@@ -414,8 +414,6 @@ func (c *Controller) markForDeletion(t *ring.Task, out []DeletedTopic) (marked [
 				continue
 			}
 			d.Name = x.Name
-		} else if x := c.image.Topic(d.Name); x != nil {
-			d.ID = x.ID
 		}
 		names = append(names, d.Name)
 	}
