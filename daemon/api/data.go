@@ -83,7 +83,7 @@ func (d *dataState) takeFetch(c *Context) *fetching {
 	for i := range f.shares {
 		f.shares[i].start(f, c.Contexts[i])
 	}
-	f.goneFn = func(*server.Request) { f.late() }
+	f.goneFn = func(*server.Request) { f.gone() }
 	f.releasedFn = func(*server.Request) { f.released() }
 	f.timer.Fire = func(*ring.Timer) { f.late() }
 	return f
@@ -93,7 +93,8 @@ func (d *dataState) takeFetch(c *Context) *fetching {
 func (d *dataState) giveFetch(f *fetching) {
 	for i := range f.shares {
 		s := &f.shares[i]
-		s.first, s.last, s.at, s.count, s.holds = nil, nil, nil, 0, false
+		s.first, s.last, s.at = nil, nil, nil
+		s.pins, s.parked, s.fired = false, false, false
 		clear(s.places)
 	}
 	for i := range f.parts {

@@ -210,14 +210,14 @@ func (o *fetched) lookUp(f *fetching, on *Context) *Topic {
 	return on.Topic(o.topic)
 }
 
-// round has every share read its partitions.
+// round has the shares read their partitions. Where one byte is enough, a share that still waits has nothing, and is left alone.
 func (f *fetching) round() {
 	f.again, f.waits = false, false
 	f.pending = 1
 	for i := range f.shares {
-		if s := &f.shares[i]; s.first != nil {
+		if s := &f.shares[i]; s.first != nil && (s.fired || !s.parked || f.minBytes > 1) {
 			f.pending++
-			s.wait = !f.final
+			s.wait, s.fired = !f.final, false
 			s.send()
 		}
 	}
@@ -271,17 +271,29 @@ func (f *fetching) wake() {
 	}
 }
 
-// late is the deadline, or the client has gone: the next round is the last.
+// late is the deadline: what there is is the answer. If it was one byte that was waited for, that is nothing.
 func (f *fetching) late() {
 	f.final = true
+	if f.waits && f.minBytes <= 1 {
+		f.answer()
+		return
+	}
 	f.wake()
+}
+
+// gone is called when the client is: nobody reads the answer.
+func (f *fetching) gone() {
+	f.final = true
+	if f.waits {
+		f.answer()
+	}
 }
 
 // released is called when the answer has left. Ranges are unpinned where they were pinned.
 func (f *fetching) released() {
 	f.pending = 1
 	for i := range f.shares {
-		if s := &f.shares[i]; s.first != nil && (s.home == f.c || s.holds) {
+		if s := &f.shares[i]; s.first != nil && (s.home == f.c || s.parked || s.pins) {
 			f.pending++
 			s.end = true
 			s.send()

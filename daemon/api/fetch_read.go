@@ -36,17 +36,18 @@ type fetchShare struct {
 	f           *fetching
 	home        *Context
 	first, last *fetched
-	count       int
 	there, back func(*ring.Message)
 
-	// Set by the sender: wait for more if nothing stands against it; end: let everything go.
-	wait, end bool
+	// The connection's loop sets: wait for more if nothing stands against it; end: let everything go. It learns: more came
+	// since the share was sent.
+	wait, end, fired bool
 
-	// On home while it is there.
+	// Set while it is away, read when it is back.
 	at     *fetched // being read
 	got    int64
-	bad    bool
-	holds  bool // ranges are pinned, or the wait is parked
+	bad    bool // a partition has an error
+	pins   bool // ranges are pinned
+	parked bool // it waits for more
 	more   replication.Wait
 	places []replication.Place
 
@@ -57,10 +58,14 @@ func (s *fetchShare) start(f *fetching, home *Context) {
 	s.f, s.home = f, home
 	s.there = func(*ring.Message) { s.run() }
 	s.back = func(*ring.Message) { f.home() }
-	s.woken.Run = func(*ring.Message) { f.wake() }
+	wake := func(*ring.Message) {
+		s.fired = true
+		f.wake()
+	}
+	s.woken.Run = wake
 	s.more.Fire = func(*replication.Wait) {
 		if home == f.c {
-			f.wake()
+			wake(nil)
 		} else {
 			f.c.Loop.Post(&s.woken)
 		}
@@ -69,7 +74,6 @@ func (s *fetchShare) start(f *fetching, home *Context) {
 
 func (s *fetchShare) add(o *fetched) {
 	o.share = s
-	s.count++
 	if s.first == nil {
 		s.first = o
 	} else {
@@ -95,7 +99,7 @@ func (s *fetchShare) run() {
 		o.unpin()
 		o.partition = nil
 	}
-	s.got, s.bad, s.holds = 0, false, false
+	s.got, s.bad, s.pins, s.parked = 0, false, false, false
 	if s.end {
 		s.end = false
 		s.ready()
@@ -128,7 +132,7 @@ func (s *fetchShare) took() {
 	}
 	s.bad = s.bad || o.code != wire.None
 	s.got += o.r.Len
-	s.holds = s.holds || o.r.Len > 0
+	s.pins = s.pins || o.r.Len > 0
 }
 
 // park waits for as many bytes as are missing. Of several loops each waits for its part: if all together have enough, one
@@ -140,7 +144,7 @@ func (s *fetchShare) park() {
 	}
 	s.more.Need = (s.f.minBytes+int64(s.f.spread)-1)/int64(s.f.spread) - s.got
 	s.home.Host.Park(&s.more, s.places)
-	s.holds = true
+	s.parked = true
 }
 
 // ready takes the share back to the connection's loop.
