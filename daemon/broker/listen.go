@@ -28,12 +28,18 @@ func (b *Broker) bind() error {
 		}
 		b.listeners = append(b.listeners, &listener{l, bound})
 	}
-	exceptions := map[netip.Addr]int{}
-	for addr, most := range b.static.ConnectionsByIP {
+	b.gate = server.NewGate(b.loop, 0, 0, nil)
+	b.limit(b.static)
+	return nil
+}
+
+// limit puts the limits of connections in force.
+func (b *Broker) limit(c *config.Config) {
+	exceptions := make(map[netip.Addr]int, len(c.ConnectionsByIP))
+	for addr, most := range c.ConnectionsByIP {
 		exceptions[addr.Unmap()] = int(most)
 	}
-	b.gate = server.NewGate(b.loop, unlimited(b.static.MaxConnections), unlimited(b.static.MaxConnectionsPerIP), exceptions)
-	return nil
+	b.gate.Limit(unlimited(c.MaxConnections), unlimited(c.MaxConnectionsPerIP), exceptions)
 }
 
 // unlimited reads a limit whose absence is said by the largest number.

@@ -48,6 +48,7 @@ func (b *Broker) dynamic(own, all metadata.Config) {
 		b.log.Warn("dynamic setting left out", "error", err)
 	}
 	b.node.SetConfig(c)
+	b.limit(c)
 }
 
 // onImage publishes a picture and puts changed settings in force.

@@ -19,10 +19,17 @@ type Gate struct {
 	counts     map[netip.Addr]int
 }
 
-// NewGate makes a gate on the accepting loop: at most most connections (max.connections), at most perIP from one address
-// (max.connections.per.ip) unless exceptions says otherwise (max.connections.per.ip.overrides).
+// NewGate makes a gate on the accepting loop; see Limit.
 func NewGate(loop ring.Loop, most, perIP int, exceptions map[netip.Addr]int) *Gate {
-	return &Gate{loop: loop, most: most, perIP: perIP, exceptions: exceptions, counts: map[netip.Addr]int{}}
+	g := &Gate{loop: loop, counts: map[netip.Addr]int{}}
+	g.Limit(most, perIP, exceptions)
+	return g
+}
+
+// Limit sets the limits from the next connection on: at most most connections (max.connections), at most perIP from one
+// address (max.connections.per.ip) unless exceptions says otherwise (max.connections.per.ip.overrides).
+func (g *Gate) Limit(most, perIP int, exceptions map[netip.Addr]int) {
+	g.most, g.perIP, g.exceptions = most, perIP, exceptions
 }
 
 // Admit counts a connection from addr in, unless a limit is reached.
