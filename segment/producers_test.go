@@ -200,3 +200,5 @@ func TestProducersExpire(t *testing.T) {
 		t.Errorf("a silent producer goes, one with an open transaction stays: %v", l.prods.sorted())
 	}
 }
+
+func putSequence(b []byte, seq int32) { binary.BigEndian.PutUint32(b[53:], uint32(seq)) }

@@ -49,9 +49,9 @@ func (l *Log) Retain(t *ring.Task, now int64, highWatermark Offset) (int, error)
 		return 0, err
 	}
 	if n == len(l.segs) {
-		l.Roll() // the active one goes too
-		goal := l.end
-		if l.until(t, func() bool { return l.durable >= goal || l.Failed() != nil }); l.Failed() != nil {
+		last := l.active() // goes, too
+		l.Roll()
+		if l.until(t, func() bool { return last.synced || l.Failed() != nil || l.reverting }); l.Failed() != nil {
 			return 0, l.Failed()
 		}
 	}
