@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +21,7 @@ type load struct {
 var loads = []load{
 	{"produce", "Produce as fast as answers come, or at a fixed rate",
 		"kring bench produce --connections 50 --size 1024 --duration 10s", bench.Produce},
-	{"consume", "Read a topic that is filled first", "kring bench consume --readers 6 --records 128", bench.Consume},
+	{"consume", "Read what the topic holds, again and again; produce fills it", "kring bench consume --readers 6", bench.Consume},
 	{"tail", "Produce at a rate while readers long-poll: latency from end to end",
 		"kring bench tail --rate 2000 --readers 6", bench.Tail},
 	{"idle", "Hold connections that do nothing", "kring bench idle --connections 1000", bench.Idle},
@@ -92,7 +91,7 @@ func benchLoad(l load) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.Addr, "bootstrap-server", "b", "localhost:9092", "the broker, `host:port`")
-	f.StringVar(&o.Topic, "topic", "bench-"+strconv.Itoa(os.Getpid()), "the topic, made if absent")
+	f.StringVar(&o.Topic, "topic", "bench", "the topic; produce and tail make it if absent")
 	f.IntVarP(&o.Partitions, "partitions", "p", 6, "partitions of the topic")
 	f.IntVar(&o.Replicas, "replication-factor", 1, "replicas of each partition")
 	f.StringArrayVarP(&settings, "config", "c", nil, "a setting of the topic, `key=value`")

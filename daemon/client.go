@@ -108,3 +108,23 @@ func count(n int64, one string) string {
 }
 
 func terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// completeTopics offers the names of topics for the first argument, or for every one if many is set.
+func (c *client) completeTopics(many bool) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 && !many {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		c.timeout = min(c.timeout, time.Second)
+		adm, err := c.admin()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer adm.Close()
+		topics, err := adm.ListTopics(cmd.Context())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return topics.Names(), cobra.ShellCompDirectiveNoFileComp
+	}
+}

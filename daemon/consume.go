@@ -43,6 +43,7 @@ func consumeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
 	}
 	c.flags(cmd)
+	cmd.ValidArgsFunction = c.completeTopics(false)
 	f := cmd.Flags()
 	f.Int32SliceVarP(&c.partitions, "partition", "p", nil, "only these partitions, `0,1,...`")
 	f.StringVarP(&c.offset, "offset", "o", "end",

@@ -50,6 +50,7 @@ func produceCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return p.run(cmd, args[0], args[1:]) },
 	}
 	p.flags(cmd)
+	cmd.ValidArgsFunction = p.completeTopics(false)
 	f := cmd.Flags()
 	f.Int32VarP(&p.partition, "partition", "p", -1, "the partition; -1 lets the key, or chance, decide")
 	f.StringVar(&p.acks, "acks", "all", "who must have a record before it counts: 0 (nobody), 1 (the leader), all")

@@ -79,6 +79,9 @@ func TestTopicsFromTheCommandLine(t *testing.T) {
 		if p := d.Partitions[4]; p.Leader < 0 || len(p.ISR) != 1 || p.Start != 0 || p.End != 0 {
 			t.Errorf("%+v", p)
 		}
+		if out := kring(t, "", "__complete", "consume", "-b", b.addr, "").ok(t); !strings.HasPrefix(out, "a\nb\n:") {
+			t.Errorf("completion: %q", out)
+		}
 		if out := b.kring("", "topics", "list").ok(t); strings.Count(out, "\n") != 3 {
 			t.Errorf("%s", out)
 		}

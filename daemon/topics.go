@@ -145,6 +145,7 @@ func deleteTopics(c *client) *cobra.Command {
 			return o.result()
 		},
 	}
+	cmd.ValidArgsFunction = c.completeTopics(true)
 	cmd.Flags().BoolVar(&ifPresent, "if-exists", false, "a topic that does not exist is no failure")
 	return cmd
 }
@@ -175,6 +176,7 @@ func alterTopic(c *client) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	cmd.ValidArgsFunction = c.completeTopics(false)
 	f.IntVarP(&partitions, "partitions", "p", 0, "the new number of partitions, more than now")
 	f.StringArrayVarP(&settings, "config", "c", nil, "a setting to set, `key=value`")
 	f.StringArrayVar(&remove, "delete-config", nil, "a `key` to set back to the broker's default")

@@ -109,6 +109,7 @@ func describeTopics(c *client) *cobra.Command {
 			return nil
 		},
 	}
+	cmd.ValidArgsFunction = c.completeTopics(true)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object for each topic")
 	return cmd
 }
