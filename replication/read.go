@@ -31,7 +31,7 @@ func (p *Partition) Limit(i Isolation) Offset {
 // where there is nothing to see yet. An answer may begin before from (with the batch that holds it) and end inside a batch.
 // It returns true if r holds the answer; else r.Done is called later.
 func (p *Partition) Read(from Offset, i Isolation, maxBytes int, firstWhole bool, r *segment.Range) bool {
-	r.File, r.Len, r.Err = nil, 0, nil
+	r.File, r.Len, r.More, r.Err = nil, 0, false, nil
 	if from < p.log.Start() || from > p.log.End() {
 		r.Err = ErrOutOfRange
 		return true

@@ -108,6 +108,8 @@ type Range struct {
 	Len  int64
 	// Base is the first offset of the first batch, not greater than the offset asked for (but for gaps).
 	Base Offset
+	// More says that readable batches were left out: there was no room for them, or they lie in another segment.
+	More bool
 	// Err is ErrOutOfRange, ErrOffline, ErrClosed or an I/O error.
 	Err error
 

@@ -8,7 +8,7 @@ import (
 // firstWhole). It returns true if r holds the answer now; else r.Done is called later. Batches that reach over upTo are
 // not given. Readers at the tail are answered from memory, others need the index and a look at the file.
 func (l *Log) Read(from, upTo Offset, maxBytes int, firstWhole bool, r *Range) bool {
-	r.File, r.From, r.Len, r.Base, r.Err, r.seg = nil, 0, 0, from, nil, nil
+	r.File, r.From, r.Len, r.Base, r.More, r.Err, r.seg = nil, 0, 0, from, false, nil, nil
 	switch {
 	case l.failed != nil:
 		r.Err = l.failed
@@ -29,6 +29,7 @@ func (l *Log) Read(from, upTo Offset, maxBytes int, firstWhole bool, r *Range) b
 		s := l.segs[l.floor(b.base)]
 		if end, ok := l.boundary(s, upTo); ok && s.file != nil {
 			l.give(r, s, b, end, i, maxBytes, firstWhole)
+			r.More = r.More || s.next < upTo
 			return true
 		}
 	}
@@ -71,6 +72,7 @@ func (l *Log) give(r *Range, s *segment, b recentBatch, end int64, i, maxBytes i
 		return // the first batch reaches over the bound
 	}
 	if end-from > int64(maxBytes) {
+		r.More = true
 		switch {
 		case size <= int64(maxBytes):
 			end = l.recent.fit(i, from+int64(maxBytes), s.next)
@@ -126,7 +128,8 @@ func (l *Log) readSlow(t *ring.Task, s *segment, from, upTo Offset, maxBytes int
 		if end < pos+size {
 			return nil
 		}
-		if end-pos > int64(maxBytes) {
+		if r.More = s.next < upTo; end-pos > int64(maxBytes) {
+			r.More = true
 			if size > int64(maxBytes) && !firstWhole {
 				return nil
 			}

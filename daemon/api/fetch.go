@@ -238,7 +238,7 @@ func (f *fetching) home() {
 	for i := range f.parts {
 		o := &f.parts[i]
 		got += o.r.Len
-		enough = enough || o.share != nil && o.code != wire.None
+		enough = enough || o.share != nil && (o.code != wire.None || o.r.More)
 	}
 	switch {
 	case enough || got >= f.minBytes:

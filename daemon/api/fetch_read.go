@@ -45,7 +45,7 @@ type fetchShare struct {
 	// Set while it is away, read when it is back.
 	at     *fetched // being read
 	got    int64
-	bad    bool // a partition has an error
+	ripe   bool // to be answered at once: a partition has an error, or more than there is room for
 	pins   bool // ranges are pinned
 	parked bool // it waits for more
 	more   replication.Wait
@@ -99,7 +99,7 @@ func (s *fetchShare) run() {
 		o.unpin()
 		o.partition = nil
 	}
-	s.got, s.bad, s.pins, s.parked = 0, false, false, false
+	s.got, s.ripe, s.pins, s.parked = 0, false, false, false
 	if s.end {
 		s.end = false
 		s.ready()
@@ -117,7 +117,7 @@ func (s *fetchShare) read() {
 		}
 		s.took()
 	}
-	if s.wait && !s.bad && s.got < max(s.f.minBytes, 1) {
+	if s.wait && !s.ripe && s.got < max(s.f.minBytes, 1) {
 		s.park()
 	}
 	s.ready()
@@ -130,7 +130,7 @@ func (s *fetchShare) took() {
 	if o.r.Err != nil {
 		o.fail(codeOf(o.r.Err))
 	}
-	s.bad = s.bad || o.code != wire.None
+	s.ripe = s.ripe || o.code != wire.None || o.r.More
 	s.got += o.r.Len
 	s.pins = s.pins || o.r.Len > 0
 }
@@ -161,7 +161,7 @@ func (s *fetchShare) ready() {
 func (o *fetched) read() bool {
 	s := o.share
 	o.code, o.hw, o.stable, o.start, o.left = wire.None, -1, -1, -1, false
-	o.r.File, o.r.Len, o.r.Err = nil, 0, nil
+	o.r.File, o.r.Len, o.r.More, o.r.Err = nil, 0, false, nil
 	o.aborted = o.aborted[:0]
 	if t := o.lookUp(s.f, s.home); t != nil {
 		o.partition = t.Partition(o.index)
@@ -201,5 +201,5 @@ func (o *fetched) unpin() {
 	if o.r.Len > 0 {
 		o.r.Unpin()
 	}
-	o.r.File, o.r.Len = nil, 0
+	o.r.File, o.r.Len, o.r.More = nil, 0, false
 }

@@ -45,7 +45,12 @@ const self = 1
 
 func newWorld(t testing.TB, loops int, topics ...topic) *world {
 	t.Helper()
-	w := simring.New(7, simring.Options{})
+	return newWorldOf(t, 7, loops, topics...)
+}
+
+func newWorldOf(t testing.TB, seed uint64, loops int, topics ...topic) *world {
+	t.Helper()
+	w := simring.New(seed, simring.Options{})
 	x := &world{t: t, w: w, m: w.Machine("broker"), image: metadata.NewImage(), topics: map[string]*metadata.Topic{}}
 	conf, _, err := config.Load("", nil)
 	if err != nil {
@@ -53,8 +58,12 @@ func newWorld(t testing.TB, loops int, topics ...topic) *world {
 	}
 	x.node = &Node{ID: self, ClusterID: "test", Log: slog.New(slog.DiscardHandler)}
 	x.node.SetConfig(conf)
-	x.loops = x.m.Start(loops, x.listen)
-	x.turn()
+	started := false
+	x.loops = x.m.Start(loops, func(l []ring.Loop) {
+		x.listen(l)
+		started = true
+	})
+	x.w.Run(func() bool { return started })
 	e := x.image.Edit()
 	here := metadata.Endpoint{Listener: "PLAINTEXT", Protocol: "PLAINTEXT", Host: "broker", Port: 9092}
 	e.SetBroker(&metadata.Broker{ID: self, Endpoints: []metadata.Endpoint{here}})
