@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-const patience = 20 * time.Second
+// patience is how long a test waits for what must come; an emulated machine needs more.
+var patience = 20 * time.Second
 
 // onLoops runs a kernel of n loops for the length of a test; a kernel that is refused fails the test with the cause.
 func onLoops(t testing.TB, n int, o Options) *Kernel {

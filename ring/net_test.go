@@ -150,12 +150,16 @@ func TestEchoesFramesOfAllSizes(t *testing.T) {
 				k := onLoops(t, loops, Options{})
 				a := serve(t, k, func(l Loop, s Socket) { attachEcho(l, s).pauser = pauser })
 				var wg sync.WaitGroup
-				for i := range uint64(16) {
+				conns, rounds := uint64(16), 20
+				if testing.Short() {
+					conns, rounds = 4, 4
+				}
+				for i := range conns {
 					wg.Go(func() {
 						c := dial(t, a)
 						defer c.Close()
 						r := rand.New(rand.NewPCG(i, 4))
-						for range 20 {
+						for range rounds {
 							sizes := make([]int, 1+r.IntN(8))
 							for j := range sizes {
 								sizes[j] = r.IntN(3000)
@@ -180,6 +184,9 @@ func TestEchoesFramesOfAllSizes(t *testing.T) {
 }
 
 func TestMain(m *testing.M) {
+	if os.Getpid() == 1 {
+		bootedTests(m)
+	}
 	flag.Parse()
 	checkTurns = flag.Lookup("test.bench").Value.String() == ""
 	os.Exit(m.Run())

@@ -45,7 +45,7 @@ func TestIdleLoopsCostNothing(t *testing.T) {
 			}
 		})
 	}
-	if used := cpuTime(t) - before; used > 100*time.Millisecond {
+	if used := cpuTime(t) - before; used > 100*time.Millisecond && !testing.Short() {
 		t.Errorf("%v of CPU for 1 s of waiting", used)
 	}
 }
