@@ -36,7 +36,7 @@ check:
 unit: build
 	$(GO) test -count=1 -timeout 20m $$($(GO) list ./... | grep -v '^$(OUTSIDE)')
 
-# Real clients and Kafka's recorded answers against the binary.
+# Real clients, Kafka's recorded answers and a live Kafka against the binary.
 conformance: tools build
 	KRING=$(CURDIR)/bin/kring KRING_PEERS_TEST=1 $(GO) test -count=1 -timeout 40m ./conformance/...
 
