@@ -127,9 +127,10 @@ func (s *shard) offsets(what kind) map[*dir][]segment.Checkpoint {
 		c := segment.Checkpoint{Partition: r.Partition}
 		switch what {
 		case recoveryPoints:
-			c.Offset = r.log.Durable()
+			c.Offset = r.log.RecoveryPoint()
 		case logStarts:
-			if c.Offset = r.log.Start(); c.Offset == 0 {
+			var ahead bool
+			if c.Offset, ahead = r.log.StartCheckpoint(); !ahead {
 				continue // that is where its first segment begins
 			}
 		case highWatermarks:
