@@ -2,6 +2,17 @@ package replication
 
 import "fmt"
 
+// Verify is check for the simulator and other tests.
+func (p *Partition) Verify() error { return p.check() }
+
+// bounds is the cheapest part of check, made after every advance: a high watermark above what is written would serve what
+// is not there.
+func (p *Partition) bounds() {
+	if written := p.log.Written(); p.l.hw > written || p.log.Start() > p.l.hw {
+		panic(fmt.Sprintf("replication: %s-%d: start %d, high watermark %d, written %d", p.Topic, p.Index, p.log.Start(), p.l.hw, written))
+	}
+}
+
 // check holds the truths of a partition:
 //
 //  1. logStart <= highWatermark <= written <= end

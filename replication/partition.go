@@ -227,6 +227,7 @@ func (p *Partition) wrote() {
 func (p *Partition) advance() {
 	if p.l.advance() || p.moved {
 		p.moved = false
+		p.bounds()
 		p.log.HighWatermark(p.l.hw)
 		p.tell()
 	}

@@ -140,86 +140,94 @@ func (r *reader) take(i int32, rp *kmsg.FetchResponseTopicPartition) bool {
 	}
 }
 
-// TestReadersSeeWhatWasWritten lets producers write while readers of all kinds read, connections drop and leaders change: every
-// reader gets every batch once, in order, byte for byte.
-func TestReadersSeeWhatWasWritten(t *testing.T) {
+// story lets a producer write while readers of all kinds read, connections drop and leaders change: every reader must get
+// every batch once, in order, byte for byte. It returns the digest of all that happened.
+func story(t *testing.T, seed uint64, loops int) uint64 {
 	const partitions = 5
+	x := newWorldOf(t, seed, loops, topic{name: "a", partitions: partitions})
+	random := x.w.Rand()
+	var readers []*reader
+	for i := range 6 {
+		r := &reader{x: x, topic: "a", partitions: partitions, loop: i % loops, version: []int16{7, 12, 13, 17}[random.IntN(4)],
+			wait: []int32{0, 20, 500, 100_000}[random.IntN(4)], min: []int32{0, 1, 1, 2500}[random.IntN(4)],
+			at: make([]int64, partitions), got: make([][]byte, partitions), errors: map[wire.Code]int{}}
+		if r.min > 1 {
+			r.wait = min(r.wait, 500) // the last bytes may be too few
+		}
+		if r.wait == 0 || r.min == 0 {
+			r.wait, r.min = 5, 1 // not for ever at once
+		}
+		readers = append(readers, r)
+		x.w.After(time.Duration(random.IntN(1000))*time.Microsecond, r.start)
+	}
+	writer := x.dial(int(seed) % loops)
+	want := make([][]byte, partitions)
+	epochs := make([]int32, partitions)
+	for i := range epochs {
+		epochs[i] = 3
+	}
+	for step := range 60 {
+		i := int32(random.IntN(partitions))
+		switch random.IntN(10) {
+		case 0:
+			r := readers[random.IntN(len(readers))]
+			if r.p != nil {
+				old := r.p
+				r.p = nil
+				old.c.OnReceive = func([]byte) {}
+				old.c.Close()
+				r.start()
+			}
+		case 1:
+			epochs[i]++
+			s := replication.State{Leader: self, LeaderEpoch: epochs[i], ISR: []int32{self}, Replicas: []int32{self}}
+			x.partition("a", i, func(p *replication.Partition) {
+				p.Resign(replication.State{Leader: -1, LeaderEpoch: epochs[i]})
+				epochs[i]++
+				s.LeaderEpoch = epochs[i]
+				p.Lead(s, p.HighWatermark())
+			})
+		default:
+			b := records(1+random.IntN(5), 8+random.IntN(1200))
+			binary.BigEndian.PutUint32(b[len(b)-5:], uint32(step))
+			batch.Seal(b)
+			base := writer.put("a", i, b)
+			batch.Stamp(b, base, epochs[i])
+			want[i] = append(want[i], b...)
+		}
+		x.w.RunFor(time.Duration(random.IntN(3000)) * time.Microsecond)
+	}
+	x.w.RunFor(5 * time.Second)
+	for n, r := range readers {
+		for i := range partitions {
+			if !bytes.Equal(r.got[i], want[i]) {
+				t.Errorf("reader %d (%d ms, %d bytes, version %d), partition %d: %d bytes to offset %d, want %d", n, r.wait, r.min, r.version, i,
+					len(r.got[i]), r.at[i], len(want[i]))
+			}
+		}
+		r.closed = true
+		r.p.c.Close()
+	}
+	x.w.RunFor(time.Second)
+	x.quiet("a", partitions)
+	for i, c := range x.node.Contexts {
+		if err := c.data.sessions.check(); c.data.sessions.byID != nil && err != nil {
+			t.Errorf("loop %d: %v", i, err)
+		}
+		if n := c.Loop.InUse(); n > 1<<20 {
+			t.Errorf("loop %d has %d bytes lent out in the end", i, n)
+		}
+	}
+	return x.w.Trace()
+}
+
+func TestReadersSeeWhatWasWritten(t *testing.T) {
 	for seed := range uint64(12) {
 		loops := []int{1, 2, 4}[seed%3]
 		t.Run(fmt.Sprintf("seed %d, %d loops", seed, loops), func(t *testing.T) {
-			x := newWorldOf(t, seed, loops, topic{name: "a", partitions: partitions})
-			random := x.w.Rand()
-			var readers []*reader
-			for i := range 6 {
-				r := &reader{x: x, topic: "a", partitions: partitions, loop: i % loops, version: []int16{7, 12, 13, 17}[random.IntN(4)],
-					wait: []int32{0, 20, 500, 100_000}[random.IntN(4)], min: []int32{0, 1, 1, 2500}[random.IntN(4)],
-					at: make([]int64, partitions), got: make([][]byte, partitions), errors: map[wire.Code]int{}}
-				if r.min > 1 {
-					r.wait = min(r.wait, 500) // the last bytes may be too few
-				}
-				if r.wait == 0 || r.min == 0 {
-					r.wait, r.min = 5, 1 // not for ever at once
-				}
-				readers = append(readers, r)
-				x.w.After(time.Duration(random.IntN(1000))*time.Microsecond, r.start)
-			}
-			writer := x.dial(int(seed) % loops)
-			want := make([][]byte, partitions)
-			epochs := make([]int32, partitions)
-			for i := range epochs {
-				epochs[i] = 3
-			}
-			for step := range 60 {
-				i := int32(random.IntN(partitions))
-				switch random.IntN(10) {
-				case 0:
-					r := readers[random.IntN(len(readers))]
-					if r.p != nil {
-						old := r.p
-						r.p = nil
-						old.c.OnReceive = func([]byte) {}
-						old.c.Close()
-						r.start()
-					}
-				case 1:
-					epochs[i]++
-					s := replication.State{Leader: self, LeaderEpoch: epochs[i], ISR: []int32{self}, Replicas: []int32{self}}
-					x.partition("a", i, func(p *replication.Partition) {
-						p.Resign(replication.State{Leader: -1, LeaderEpoch: epochs[i]})
-						epochs[i]++
-						s.LeaderEpoch = epochs[i]
-						p.Lead(s, p.HighWatermark())
-					})
-				default:
-					b := records(1+random.IntN(5), 8+random.IntN(1200))
-					binary.BigEndian.PutUint32(b[len(b)-5:], uint32(step))
-					batch.Seal(b)
-					base := writer.put("a", i, b)
-					batch.Stamp(b, base, epochs[i])
-					want[i] = append(want[i], b...)
-				}
-				x.w.RunFor(time.Duration(random.IntN(3000)) * time.Microsecond)
-			}
-			x.w.RunFor(5 * time.Second)
-			for n, r := range readers {
-				for i := range partitions {
-					if !bytes.Equal(r.got[i], want[i]) {
-						t.Errorf("reader %d (%d ms, %d bytes, version %d), partition %d: %d bytes to offset %d, want %d", n, r.wait, r.min, r.version, i,
-							len(r.got[i]), r.at[i], len(want[i]))
-					}
-				}
-				r.closed = true
-				r.p.c.Close()
-			}
-			x.w.RunFor(time.Second)
-			x.quiet("a", partitions)
-			for i, c := range x.node.Contexts {
-				if err := c.data.sessions.check(); c.data.sessions.byID != nil && err != nil {
-					t.Errorf("loop %d: %v", i, err)
-				}
-				if n := c.Loop.InUse(); n > 1<<20 {
-					t.Errorf("loop %d has %d bytes lent out in the end", i, n)
-				}
+			first := story(t, seed, loops)
+			if again := story(t, seed, loops); again != first {
+				t.Errorf("the same seed told another story: %x and %x", first, again)
 			}
 		})
 	}
