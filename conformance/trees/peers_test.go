@@ -44,7 +44,8 @@ func peers(t testing.TB, args ...string) {
 }
 
 // settings are both brokers' alike.
-var settings = []string{"broker.id=1", "broker.rack=RACK1", "num.partitions=2", "default.replication.factor=1", "auto.create.topics.enable=true"}
+var settings = []string{"broker.id=1", "broker.rack=RACK1", "num.partitions=2",
+	"default.replication.factor=1", "auto.create.topics.enable=true"}
 
 func startKafka(t *testing.T) *side {
 	dir, zkPort, port := t.TempDir(), freePort(t), freePort(t)

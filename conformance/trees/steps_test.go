@@ -54,7 +54,8 @@ func createAt(version int16, validateOnly bool, topics ...topicOf) func(*kgo.Cli
 			t := kmsg.NewCreateTopicsRequestTopic()
 			t.Topic, t.NumPartitions, t.ReplicationFactor = x.name, x.partitions, x.factor
 			for p, r := range x.assignment {
-				t.ReplicaAssignment = append(t.ReplicaAssignment, kmsg.CreateTopicsRequestTopicReplicaAssignment{Partition: int32(p), Replicas: r})
+				t.ReplicaAssignment = append(t.ReplicaAssignment,
+					kmsg.CreateTopicsRequestTopicReplicaAssignment{Partition: int32(p), Replicas: r})
 			}
 			for _, s := range x.configs {
 				name, value, set := strings.Cut(s, "=")
@@ -74,8 +75,8 @@ func createAt(version int16, validateOnly bool, topics ...topicOf) func(*kgo.Cli
 		for _, x := range topics {
 			for _, t := range resp.(*kmsg.CreateTopicsResponse).Topics {
 				if t.Topic == x.name {
-					out = append(out, fmt.Sprintf("%s %s partitions %d factor %d id %v", t.Topic, word(t.ErrorCode), t.NumPartitions, t.ReplicationFactor,
-						t.TopicID != [16]byte{}))
+					out = append(out, fmt.Sprintf("%s %s partitions %d factor %d id %v", t.Topic, word(t.ErrorCode),
+						t.NumPartitions, t.ReplicationFactor, t.TopicID != [16]byte{}))
 				}
 			}
 		}
@@ -248,7 +249,8 @@ var steps = []step{
 	{name: "topic with configs", run: create(false, topicOf{"t1", 3, 1, nil, []string{"retention.ms=3600000", "cleanup.policy=delete"}})},
 	{name: "topic with assignment", run: create(false, topicOf{"t2", -1, -1, [][]int32{{1}, {1}}, nil})},
 	{name: "topic with defaults", run: create(false, topicOf{"t3", -1, -1, nil, nil})},
-	{name: "several topics", run: create(false, topicOf{"m1", 1, 1, nil, nil}, topicOf{"m2", 12, 1, nil, []string{"segment.bytes=1048576"}}, topicOf{"m3", 2, 1, nil, nil})},
+	{name: "several topics", run: create(false, topicOf{"m1", 1, 1, nil, nil},
+		topicOf{"m2", 12, 1, nil, []string{"segment.bytes=1048576"}}, topicOf{"m3", 2, 1, nil, nil})},
 	{name: "older version", run: createAt(3, false, topicOf{"v3", 2, 1, nil, nil})},
 	{name: "only validated", run: create(true, topicOf{"nothing", 3, 1, nil, nil}, topicOf{"t1", 1, 1, nil, nil})},
 	{name: "exists", run: create(false, topicOf{"t1", 3, 1, nil, nil})},
@@ -258,7 +260,8 @@ var steps = []step{
 	{name: "name with a dot", run: create(false, topicOf{"a.b", 1, 1, nil, nil})},
 	{name: "collision", run: create(false, topicOf{"a_b", 1, 1, nil, nil})},
 	{name: "no partitions", run: create(false, topicOf{"n1", 0, 1, nil, nil}, topicOf{"n2", -2, 1, nil, nil})},
-	{name: "bad replication factors", run: create(false, topicOf{"n1", 1, 0, nil, nil}, topicOf{"n2", 1, 2, nil, nil}, topicOf{"n3", 1, -2, nil, nil})},
+	{name: "bad replication factors", run: create(false, topicOf{"n1", 1, 0, nil, nil},
+		topicOf{"n2", 1, 2, nil, nil}, topicOf{"n3", 1, -2, nil, nil})},
 	{name: "bad name and no partitions", run: create(false, topicOf{"a b", 0, 1, nil, nil})},
 	{name: "unknown broker", run: create(true, topicOf{"n1", -1, -1, [][]int32{{7}}, nil})},
 	{name: "replica twice", run: create(false, topicOf{"n1", -1, -1, [][]int32{{1, 1}}, nil})},
@@ -267,7 +270,8 @@ var steps = []step{
 	{name: "no replicas", run: create(true, topicOf{"n1", -1, -1, [][]int32{{}, {}}, nil}),
 		kafka: "n1 NONE partitions 2 factor 0 id false", kring: "n1 INVALID_REPLICA_ASSIGNMENT partitions -1 factor -1 id false"},
 	{name: "assignment and numbers", run: create(false, topicOf{"n1", 1, 1, [][]int32{{1}}, nil})},
-	{name: "bad config", run: create(false, topicOf{"n1", 1, 1, nil, []string{"retention.ms=x"}}, topicOf{"n2", 1, 1, nil, []string{"no.such.config=1"}})},
+	{name: "bad config", run: create(false, topicOf{"n1", 1, 1, nil, []string{"retention.ms=x"}},
+		topicOf{"n2", 1, 1, nil, []string{"no.such.config=1"}})},
 	{name: "null config", run: create(false, topicOf{"n1", 1, 1, nil, []string{"retention.ms"}})},
 	{name: "partitions added", run: grow(false, "t2", 4)},
 	{name: "partitions added by assignment", run: grow(false, "t2", 6, []int32{1}, []int32{1})},
@@ -295,7 +299,8 @@ var steps = []step{
 	{name: "config with a bad name", run: alter(topicKind, "t1", false, "no.such.config=1")},
 	{name: "config appended to no list", run: alter(topicKind, "t1", false, "retention.ms+=1")},
 	// Kafka stumbles over the name it does not know.
-	{name: "config appended to a bad name", run: alter(topicKind, "t1", false, "no.such.config+=1"), kafka: "UNKNOWN_SERVER_ERROR", kring: "INVALID_CONFIG"},
+	{name: "config appended to a bad name", run: alter(topicKind, "t1", false, "no.such.config+=1"),
+		kafka: "UNKNOWN_SERVER_ERROR", kring: "INVALID_CONFIG"},
 	{name: "config replaced", run: replace(topicKind, "t1", "max.message.bytes=2000000")},
 	{name: "config emptied", run: replace(topicKind, "t1")},
 	{name: "config replaced by a bad value", run: replace(topicKind, "t1", "max.message.bytes=-5")},

@@ -100,7 +100,8 @@ func kringTree(t testing.TB, dir string) tree {
 		if n.Data != nil {
 			data = []byte(*n.Data)
 		}
-		got[n.Path] = node{normal(data), n.Version, n.Cversion, n.Aversion, n.NumChildren, n.EphemeralOwner != 0, n.Mzxid == n.Czxid, n.Pzxid == n.Czxid}
+		got[n.Path] = node{normal(data), n.Version, n.Cversion, n.Aversion, n.NumChildren, n.EphemeralOwner != 0,
+			n.Mzxid == n.Czxid, n.Pzxid == n.Czxid}
 	}
 	return got
 }
@@ -118,7 +119,8 @@ func zooKeeperTree(t testing.TB, c *zk.Conn) tree {
 		if err != nil {
 			t.Fatal(path, err)
 		}
-		got[path] = node{normal(data), st.Version, st.Cversion, st.Aversion, st.NumChildren, st.EphemeralOwner != 0, st.Mzxid == st.Czxid, st.Pzxid == st.Czxid}
+		got[path] = node{normal(data), st.Version, st.Cversion, st.Aversion, st.NumChildren, st.EphemeralOwner != 0,
+			st.Mzxid == st.Czxid, st.Pzxid == st.Czxid}
 		names, _, err := c.Children(path)
 		if err == zk.ErrNoNode {
 			return
@@ -190,7 +192,8 @@ func TestSameTrees(t *testing.T) {
 				t.Errorf("step %q is answered differently:\n\tkafka %s\n\tkring %s", s.name, a, b)
 			}
 			if s.kring != "" && (b != s.kring || a != s.kafka) {
-				t.Errorf("step %q, answered differently on purpose:\n\tkafka %s, known: %s\n\tkring %s, meant: %s", s.name, a, s.kafka, b, s.kring)
+				t.Errorf("step %q, answered differently on purpose:\n\tkafka %s, known: %s\n\tkring %s, meant: %s",
+					s.name, a, s.kafka, b, s.kring)
 			}
 		}
 		compare(t, s.name)

@@ -127,8 +127,8 @@ func importTree(r io.Reader) (*tree, error) {
 	slices.SortFunc(in.Nodes, func(a, b exportedNode) int { return strings.Compare(a.Path, b.Path) })
 	tr := newTree()
 	for _, n := range in.Nodes {
-		rec := &record{czxid: metadata.Zxid(n.Czxid), mzxid: metadata.Zxid(n.Mzxid), pzxid: metadata.Zxid(n.Pzxid), ctime: n.Ctime, mtime: n.Mtime,
-			version: n.Version, aversion: n.Aversion, owner: metadata.SessionID(n.Owner)}
+		rec := &record{czxid: metadata.Zxid(n.Czxid), mzxid: metadata.Zxid(n.Mzxid), pzxid: metadata.Zxid(n.Pzxid),
+			ctime: n.Ctime, mtime: n.Mtime, version: n.Version, aversion: n.Aversion, owner: metadata.SessionID(n.Owner)}
 		if n.Data != nil {
 			rec.data = []byte(*n.Data)
 		}

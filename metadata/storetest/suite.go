@@ -279,7 +279,8 @@ func multi(c *Client) {
 	r, err = c.Do(metadata.SetData("/m", []byte("2"), -1), metadata.Create("/m/b", nil), metadata.Delete("/m/b", 0),
 		metadata.Delete("/gone", -1), metadata.Create("/m/c", nil))
 	c.must("refused multi", err, metadata.ErrNoNode)
-	if len(r) != 5 || r[0].Err != nil || r[2].Err != nil || !errors.Is(r[3].Err, metadata.ErrNoNode) || !errors.Is(r[4].Err, metadata.ErrRolledBack) {
+	if len(r) != 5 || r[0].Err != nil || r[2].Err != nil || !errors.Is(r[3].Err, metadata.ErrNoNode) ||
+		!errors.Is(r[4].Err, metadata.ErrRolledBack) {
 		c.T.Fatalf("results of a refused multi: %+v", r)
 	}
 	data, after, _ := c.Get("/m", false)
@@ -325,7 +326,8 @@ func watches(c *Client) {
 	c.Get("/w/a", true)
 	c.Children("/w/a", true)
 	c.Do(metadata.Delete("/w/a", -1))
-	equal(c.T, "deleted", c.take(), []metadata.Event{{Type: metadata.NodeDeleted, Path: "/w/a"}, {Type: metadata.NodeChildrenChanged, Path: "/w"}})
+	equal(c.T, "deleted", c.take(), []metadata.Event{{Type: metadata.NodeDeleted, Path: "/w/a"},
+		{Type: metadata.NodeChildrenChanged, Path: "/w"}})
 	c.Get("/gone", true)
 	c.Children("/gone", true)
 	c.Do(metadata.Create("/gone", nil))
@@ -347,7 +349,8 @@ func multiWatches(c *Client) {
 	equal(c.T, "a refused multi trips nothing", len(c.take()), 0)
 	_, err = c.Do(metadata.Create("/w/a", nil), metadata.SetData("/w/a", nil, 0), metadata.Create("/w/b", nil))
 	c.must("multi", err, nil)
-	equal(c.T, "events", c.take(), []metadata.Event{{Type: metadata.NodeCreated, Path: "/w/a"}, {Type: metadata.NodeChildrenChanged, Path: "/w"}})
+	equal(c.T, "events", c.take(), []metadata.Event{{Type: metadata.NodeCreated, Path: "/w/a"},
+		{Type: metadata.NodeChildrenChanged, Path: "/w"}})
 }
 
 func eventFirst(c *Client) {

@@ -12,7 +12,8 @@ import (
 // assignment places the replicas of new partitions on brokers as Kafka does, racks or not: the first replicas go round the
 // brokers, the others follow at a distance that grows with each round. start and shift are -1 for random ones; first is
 // the number of the first partition. Errors are *Error.
-func assignment(brokers []*metadata.Broker, partitions int32, replicas int16, start, first int32, r *rand.Rand) ([]metadata.Assignment, error) {
+func assignment(brokers []*metadata.Broker, partitions int32, replicas int16, start, first int32,
+	r *rand.Rand) ([]metadata.Assignment, error) {
 	racks := 0
 	for _, b := range brokers {
 		if b.Rack != "" {

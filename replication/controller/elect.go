@@ -17,7 +17,8 @@ func firstState(replicas []int32, live func(int32) bool, epoch metadata.Controll
 
 // electOffline chooses a leader for a partition whose leader is gone: the first assigned replica that is live and in sync,
 // or if unclean is allowed the first live one, with a loss of data.
-func electOffline(old metadata.StateNode, replicas []int32, live func(int32) bool, unclean bool, epoch metadata.ControllerEpoch) (metadata.StateNode, bool) {
+func electOffline(old metadata.StateNode, replicas []int32, live func(int32) bool, unclean bool,
+	epoch metadata.ControllerEpoch) (metadata.StateNode, bool) {
 	next := old
 	next.ControllerEpoch = epoch
 	next.LeaderEpoch++

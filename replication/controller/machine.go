@@ -130,7 +130,8 @@ func (c *Controller) uncleanAllowed(t *ring.Task, parts []*partition) (map[strin
 }
 
 // writeStates changes the states of partitions as next says. A state somebody else has changed is read and tried again.
-func (c *Controller) writeStates(t *ring.Task, parts []*partition, next func(*partition) (metadata.StateNode, bool), written func(*partition)) error {
+func (c *Controller) writeStates(t *ring.Task, parts []*partition, next func(*partition) (metadata.StateNode, bool),
+	written func(*partition)) error {
 	for len(parts) > 0 {
 		var chosen []*partition
 		var nodes []metadata.StateNode
@@ -141,7 +142,8 @@ func (c *Controller) writeStates(t *ring.Task, parts []*partition, next func(*pa
 				continue
 			}
 			chosen, nodes = append(chosen, p), append(nodes, node)
-			multis = append(multis, c.ctx.fenced(metadata.SetData(metadata.StatePath(p.topic.name, p.number), node.Encode(), int32(p.epoch))))
+			path := metadata.StatePath(p.topic.name, p.number)
+			multis = append(multis, c.ctx.fenced(metadata.SetData(path, node.Encode(), int32(p.epoch))))
 		}
 		var again []*partition
 		for i, a := range c.store.doAll(t, multis) {
@@ -250,7 +252,8 @@ func (c *Controller) partitionsChanged(t *ring.Task, name string) error {
 	}
 	if len(replicas) <= len(x.partitions) {
 		if len(replicas) < len(x.partitions) {
-			c.log.Error("a topic cannot lose partitions; the change is ignored", "topic", name, "partitions", len(x.partitions), "written", len(replicas))
+			c.log.Error("a topic cannot lose partitions; the change is ignored", "topic", name,
+				"partitions", len(x.partitions), "written", len(replicas))
 		}
 		return nil
 	}
@@ -272,7 +275,9 @@ func (c *Controller) partitionsChanged(t *ring.Task, name string) error {
 // revertPartitions takes back partitions added to a topic that is being deleted.
 func (c *Controller) revertPartitions(t *ring.Task, x *topic, node metadata.TopicNode) error {
 	c.log.Error("topic is being deleted, partitions added are taken back", "topic", x.name)
-	node.Partitions = slices.DeleteFunc(node.Partitions, func(a metadata.Assignment) bool { return int(a.Partition) >= len(x.partitions) })
+	node.Partitions = slices.DeleteFunc(node.Partitions, func(a metadata.Assignment) bool {
+		return int(a.Partition) >= len(x.partitions)
+	})
 	r, err := c.store.do(t, c.ctx.fenced(metadata.SetData(metadata.TopicPath(x.name), node.Encode(), metadata.AnyVersion))...)
 	return c.ctx.verdict(answer{r, err})
 }

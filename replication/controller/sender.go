@@ -65,17 +65,20 @@ func (b *batch) send() {
 	var led []*partition
 	for _, p := range b.leads {
 		if p.node.Leader == c.self && p.written {
-			leads = append(leads, LeaderState{Topic: p.topic.name, ID: p.topic.id, Partition: p.number, State: c.ctx.pictureOf(p), New: b.fresh[p]})
+			leads = append(leads, LeaderState{Topic: p.topic.name, ID: p.topic.id, Partition: p.number,
+				State: c.ctx.pictureOf(p), New: b.fresh[p]})
 			led = append(led, p)
 		}
 	}
 	pictures := make([]*metadata.Topic, len(b.topics))
 	for i, x := range b.topics {
+		c.checkTopic(x.name, x)
 		pictures[i] = c.ctx.picture(x)
 	}
 	stops := make([]StopReplica, len(b.stops))
 	for i, s := range b.stops {
-		stops[i] = StopReplica{Topic: s.p.topic.name, ID: s.p.topic.id, Partition: s.p.number, Delete: s.delete, LeaderEpoch: s.p.node.LeaderEpoch}
+		stops[i] = StopReplica{Topic: s.p.topic.name, ID: s.p.topic.id, Partition: s.p.number, Delete: s.delete,
+			LeaderEpoch: s.p.node.LeaderEpoch}
 		if s.p.topic.deleting {
 			stops[i].LeaderEpoch = EpochDuringDelete
 		}

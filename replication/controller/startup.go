@@ -129,8 +129,8 @@ func (c *Controller) Register(t *ring.Task, r Registration) (metadata.BrokerEpoc
 		return 0, err
 	}
 	if st.EphemeralOwner != c.o.Store.Session() {
-		return 0, fmt.Errorf("broker %d is already registered by session %#x; if that was this broker before a crash, its session must expire first",
-			r.ID, int64(st.EphemeralOwner))
+		return 0, fmt.Errorf("broker %d is already registered by session %#x; "+
+			"if that was this broker before a crash, its session must expire first", r.ID, int64(st.EphemeralOwner))
 	}
 	c.brokerEpoch = metadata.BrokerEpoch(st.Czxid)
 	return c.brokerEpoch, nil
@@ -183,7 +183,8 @@ func (c *Controller) readBrokers(t *ring.Task, watch bool) ([]*metadata.Broker, 
 			c.log.Error("broker's registration cannot be read", "broker", ids[i], "error", err)
 			continue
 		}
-		brokers = append(brokers, &metadata.Broker{ID: ids[i], Epoch: metadata.BrokerEpoch(g.stat.Czxid), Endpoints: node.Endpoints, Rack: node.Rack})
+		brokers = append(brokers, &metadata.Broker{ID: ids[i], Epoch: metadata.BrokerEpoch(g.stat.Czxid),
+			Endpoints: node.Endpoints, Rack: node.Rack})
 	}
 	return brokers, nil
 }

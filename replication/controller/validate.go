@@ -65,7 +65,8 @@ func (c *Controller) checkCreate(req CreateTopic, shown bool, others existing) (
 		return p, &Error{TopicExists, fmt.Sprintf("Topic '%s' already exists.", req.Name)}
 	}
 	if names := others.collidesWith(req.Name); len(names) > 0 {
-		return p, &Error{InvalidTopicName, fmt.Sprintf("Topic '%s' collides with existing topics: %s", req.Name, strings.Join(names, ", "))}
+		return p, &Error{InvalidTopicName,
+			fmt.Sprintf("Topic '%s' collides with existing topics: %s", req.Name, strings.Join(names, ", "))}
 	}
 	if err := checkAssignment(p.assignment); err != nil {
 		return p, err
@@ -92,7 +93,8 @@ func checkAssignment(list []metadata.Assignment) error {
 		}
 		for i, r := range a.Replicas {
 			if r < 0 || slices.Contains(a.Replicas[:i], r) {
-				return &Error{InvalidReplicaAssignment, fmt.Sprintf("Duplicate replica assignment found: partition %d on %v", a.Partition, a.Replicas)}
+				return &Error{InvalidReplicaAssignment,
+					fmt.Sprintf("Duplicate replica assignment found: partition %d on %v", a.Partition, a.Replicas)}
 			}
 		}
 	}
@@ -116,7 +118,8 @@ func (c *Controller) checkAddition(req CreatePartitions, node metadata.TopicNode
 	have := int32(len(node.Partitions))
 	switch {
 	case req.Count < have:
-		return nil, &Error{InvalidPartitions, fmt.Sprintf("Topic currently has %d partitions, which is higher than the requested %d.", have, req.Count)}
+		return nil, &Error{InvalidPartitions,
+			fmt.Sprintf("Topic currently has %d partitions, which is higher than the requested %d.", have, req.Count)}
 	case req.Count == have:
 		return nil, &Error{InvalidPartitions, fmt.Sprintf("Topic already has %d partitions.", have)}
 	}
@@ -161,7 +164,8 @@ func checkManual(lists [][]int32, have, n int32, factor int, brokers []*metadata
 		}
 		for j, id := range list {
 			if slices.Contains(list[:j], id) {
-				return nil, &Error{InvalidReplicaAssignment, fmt.Sprintf("Duplicate brokers not allowed in replica assignment: %v for partition id %d.", list, p)}
+				return nil, &Error{InvalidReplicaAssignment,
+					fmt.Sprintf("Duplicate brokers not allowed in replica assignment: %v for partition id %d.", list, p)}
 			}
 		}
 		out[i] = metadata.Assignment{Partition: p, Replicas: slices.Clone(list)}

@@ -46,7 +46,8 @@ func (x *cluster) options() Options {
 		BecomeLeader: func(parts []LeaderState, done func([]error)) {
 			errs := make([]error, len(parts))
 			for i, p := range parts {
-				x.told = append(x.told, fmt.Sprintf("lead %s-%d epoch %d.%d new %v %v", p.Topic, p.Partition, p.State.LeaderEpoch, p.State.PartitionEpoch, p.New, p.Config))
+				x.told = append(x.told, fmt.Sprintf("lead %s-%d epoch %d.%d new %v %v", p.Topic, p.Partition,
+					p.State.LeaderEpoch, p.State.PartitionEpoch, p.New, p.Config))
 				errs[i] = x.failing[p.Topic]
 			}
 			if x.hold != nil {
@@ -120,7 +121,8 @@ func (x *cluster) bring(task *ring.Task) (err error) {
 	if err != nil {
 		return err
 	}
-	x.epoch, err = x.c.Register(task, Registration{ID: id, Endpoints: []metadata.Endpoint{{Listener: "PLAINTEXT", Protocol: "PLAINTEXT", Host: "h", Port: 9092}}})
+	x.epoch, err = x.c.Register(task, Registration{ID: id,
+		Endpoints: []metadata.Endpoint{{Listener: "PLAINTEXT", Protocol: "PLAINTEXT", Host: "h", Port: 9092}}})
 	if err != nil {
 		return err
 	}
