@@ -90,6 +90,12 @@ func (l *Log) load(t *ring.Task, o Options) error {
 	if !o.Clean || changed {
 		l.namesDirty, l.parentDirty = true, true // what the process before us named it may not have synced
 		l.durable = max(min(o.RecoveryPoint, l.end), l.segs[0].base)
+		for _, s := range l.segs {
+			if !s.synced {
+				break
+			}
+			l.durable = max(l.durable, s.next)
+		}
 	}
 	l.saveEpochs()
 	l.startFinishing()

@@ -13,6 +13,8 @@ const (
 	snapshotMax     = 1 << 30
 )
 
+func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
 // encodeSnapshot gives a snapshot file's bytes.
 func encodeSnapshot(ps *producers) []byte {
 	b := make([]byte, snapshotHeader, snapshotHeader+len(ps.byID)*snapshotEntry)
@@ -32,7 +34,7 @@ func encodeSnapshot(ps *producers) []byte {
 		b = binary.BigEndian.AppendUint32(b, uint32(p.coordinatorEpoch))
 		b = binary.BigEndian.AppendUint64(b, uint64(p.txnFirst))
 	}
-	binary.BigEndian.PutUint32(b[2:], crc32.Checksum(b[6:], castagnoli))
+	binary.BigEndian.PutUint32(b[2:], checksum(b[6:]))
 	return b
 }
 
@@ -44,7 +46,7 @@ func decodeSnapshot(b []byte, each func(*producer)) error {
 	if v := binary.BigEndian.Uint16(b); v != snapshotVersion {
 		return fmt.Errorf("%w: snapshot version %d", ErrMalformed, v)
 	}
-	if crc := binary.BigEndian.Uint32(b[2:]); crc != crc32.Checksum(b[6:], castagnoli) {
+	if crc := binary.BigEndian.Uint32(b[2:]); crc != checksum(b[6:]) {
 		return fmt.Errorf("%w: snapshot checksum is wrong", ErrMalformed)
 	}
 	n := int64(int32(binary.BigEndian.Uint32(b[6:])))
