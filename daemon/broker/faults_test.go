@@ -16,7 +16,7 @@ import (
 // TestStopUnderLoadLosesNothing stops a broker while clients produce: every acknowledged record is there after the restart,
 // which has nothing to recover.
 func TestStopUnderLoadLosesNothing(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range seeds(6) {
 		for _, loops := range []int{1, 2, 4} {
 			s := newSim(t, loops, seed)
 			s.start()
@@ -43,7 +43,7 @@ func TestStopUnderLoadLosesNothing(t *testing.T) {
 
 // TestPowerLossKeepsWhatWasFlushed cuts the power under a topic that flushes every batch.
 func TestPowerLossKeepsWhatWasFlushed(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range seeds(12) {
 		s := newSim(t, 2, seed)
 		s.start()
 		c := connect(t, s)
@@ -66,7 +66,7 @@ func TestPowerLossKeepsWhatWasFlushed(t *testing.T) {
 }
 
 func TestKilledWhileTopicsChange(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range seeds(12) {
 		s := newSim(t, 2, seed)
 		s.start("log.segment.delete.delay.ms=0")
 		conn := s.w.Dial(simAddr)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -52,6 +53,14 @@ func everywhere(t *testing.T, fn func(t *testing.T, p place)) {
 			r.stop()
 		})
 	}
+}
+
+// seeds is how many seeds a simulation is run with: KRING_SEEDS for a longer search.
+func seeds(usual uint64) uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("KRING_SEEDS"), 10, 64); err == nil {
+		return n
+	}
+	return usual
 }
 
 func open(t *ring.Task, dir string) (Store, error) {

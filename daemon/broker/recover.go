@@ -32,6 +32,9 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 	for topic, c := range configs {
 		b.configs[topic] = c
 	}
+	for _, d := range b.dirs {
+		d.DeleteLeftovers(b.static.FileDeleteDelay.Milliseconds())
+	}
 	if total == 0 {
 		return
 	}
@@ -55,9 +58,6 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 		}, done)
 	})
 	b.log.Info("logs loaded", "partitions", total, "took", (b.loop.Now() - began).Round(time.Millisecond))
-	for _, d := range b.dirs {
-		d.DeleteLeftovers(b.static.FileDeleteDelay.Milliseconds())
-	}
 }
 
 // opening is one log to be opened.

@@ -2,6 +2,8 @@ package broker
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,6 +120,30 @@ func TestConnectionLimitsChangeWhileTheBrokerRuns(t *testing.T) {
 	s.w.RunFor(time.Second)
 	if _, err := connect(t, s).read(1); err == nil {
 		t.Error("a second connection was taken")
+	}
+	s.stop()
+}
+
+// TestDeletedLogsGoAfterARestart stops a broker before a deleted topic's files are gone.
+func TestDeletedLogsGoAfterARestart(t *testing.T) {
+	s := newSim(t, 2, 1)
+	s.start("log.segment.delete.delay.ms=60000")
+	c := connect(t, s)
+	c.createTopic("k", 1)
+	c.produce("k", 0, 1, words("a"))
+	c.deleteTopic("k")
+	s.w.RunFor(time.Second)
+	marked := func() bool {
+		return slices.ContainsFunc(s.m.Files("/data"), func(name string) bool { return strings.Contains(name, "-delete") })
+	}
+	if !marked() {
+		t.Fatalf("nothing is marked as deleted: %v", s.m.Files("/data"))
+	}
+	s.m.Kill()
+	s.start("log.segment.delete.delay.ms=60000")
+	s.w.RunFor(2 * time.Minute)
+	if marked() {
+		t.Errorf("still there: %v", s.m.Files("/data"))
 	}
 	s.stop()
 }
