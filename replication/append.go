@@ -103,11 +103,14 @@ func (a *Append) written() {
 		return
 	}
 	p.count(a)
-	p.l.wrote(p.log.Written())
+	p.l.wrote(p.holds())
 	if p.leads {
 		p.moved = p.l.advance() || p.moved
 	}
 	a.replicate()
+	if p.durable && p.moved { // else the log tells of what is written when all are answered
+		p.advance()
+	}
 }
 
 // count adds a's bytes to those that have come, once.

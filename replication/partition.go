@@ -49,6 +49,7 @@ type Partition struct {
 	l      leader
 
 	readers places
+	durable bool       // flush.messages=1: nobody sees what could be lost
 	stable  Offset     // the last stable offset that waits were told of
 	moved   bool       // the high watermark has moved and nobody was told yet
 	acking  appendList // acks=all, written, not yet below the high watermark; by last offset
@@ -78,9 +79,9 @@ func (p *Partition) Loop() ring.Loop { return p.host.loop }
 // Config is the configuration in force.
 func (p *Partition) Config() *Config { return &p.config }
 
-// SetConfig puts a new configuration in force.
+// SetConfig puts a new configuration in force; that of the log is set before.
 func (p *Partition) SetConfig(c Config) {
-	p.config, p.l.minISR = c, c.MinISR
+	p.config, p.l.minISR, p.durable = c, c.MinISR, p.log.Config().FlushMessages == 1
 	if p.leads {
 		p.advance()
 	}
@@ -217,10 +218,18 @@ func (p *Partition) wrote() {
 	for a := p.flying.first; a != nil && a.Last < written; a = a.next {
 		p.count(a)
 	}
-	p.l.wrote(written)
+	p.l.wrote(p.holds())
 	if p.leads {
 		p.advance()
 	}
+}
+
+// holds is the offset below which this replica has everything for good, as far as the topic asks for that.
+func (p *Partition) holds() Offset {
+	if p.durable {
+		return min(p.log.Durable(), p.log.Written())
+	}
+	return p.log.Written()
 }
 
 // advance raises the high watermark as far as it goes and answers those who waited for that.

@@ -140,6 +140,33 @@ func TestAcksAllWaitsForTheFollower(t *testing.T) {
 	}
 }
 
+func TestWhatIsToBeFlushedIsNotSeenBefore(t *testing.T) {
+	x := newStage(t, 1, alone())
+	x.do(func(*ring.Task) {
+		c := segment.DefaultConfig()
+		c.FlushMessages = 1
+		x.p.Log().SetConfig(c)
+		x.p.SetConfig(Config{MinISR: 1})
+	})
+	woken := 0
+	for i := range Offset(5) {
+		w := Wait{Fire: func(*Wait) { woken++ }}
+		x.do(func(*ring.Task) { x.host.Park(&w, []Place{{Partition: x.p}}) })
+		a := x.append(1, AcksAll, time.Minute)
+		ahead := false
+		for a.answered == 0 && x.w.Step() {
+			ahead = ahead || x.p.Log().Written() > x.p.Log().Durable()
+			if hw := x.p.HighWatermark(); hw > x.p.Log().Durable() {
+				t.Fatalf("high watermark %d, durable %d", hw, x.p.Log().Durable())
+			}
+		}
+		x.w.RunFor(time.Second)
+		if a.Err != nil || x.p.HighWatermark() != i+1 || woken != int(i+1) || !ahead {
+			t.Fatalf("append %d: %v, high watermark %d, woken %d, ever written before durable: %v", i, a.Err, x.p.HighWatermark(), woken, ahead)
+		}
+	}
+}
+
 func TestAcksAllTimesOut(t *testing.T) {
 	x := newStage(t, 1, both())
 	all := x.append(1, AcksAll, 5*time.Second)

@@ -212,8 +212,13 @@ func (s *sessions) want(f *session, topic []byte, id [16]byte, index int32, w wa
 	if s.partitions >= s.partitionsMost {
 		return nil
 	}
-	p := &sessionPart{key: sessionKey{string(topic), id, index}, want: w, hw: -1, start: -1}
-	p.name = []byte(p.key.topic)
+	p := &sessionPart{key: sessionKey{id: id, index: index}, want: w, hw: -1, start: -1}
+	if last := f.last; last != nil && last.key.topic == string(topic) {
+		p.key.topic, p.name = last.key.topic, last.name
+	} else {
+		p.key.topic = string(topic)
+		p.name = []byte(p.key.topic)
+	}
 	f.byKey[p.key] = p
 	f.append(p)
 	s.partitions++
