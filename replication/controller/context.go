@@ -46,6 +46,7 @@ type partition struct {
 	node     metadata.StateNode
 	epoch    metadata.PartitionEpoch // data version of the state node
 	written  bool                    // the state node exists
+	damaged  bool                    // it does, but cannot be read: the partition stays offline
 	failed   []int32                 // replicas on failed log dirs
 }
 

@@ -114,7 +114,7 @@ func (c *Controller) takeState(p *partition, g got) error {
 	node, err := metadata.DecodeState(g.data)
 	if err != nil {
 		c.log.Error("partition's state cannot be read; it stays offline", "topic", p.topic.name, "partition", p.number, "error", err)
-		p.state = offline
+		p.state, p.damaged = offline, true
 		return nil
 	}
 	if node.ControllerEpoch > c.ctx.epoch {
@@ -133,6 +133,8 @@ func (c *Controller) startMachines(t *ring.Task) error {
 		b.touch(x)
 		for _, p := range x.partitions {
 			switch {
+			case p.damaged:
+				p.state = offline
 			case !p.written:
 				p.state = newPartition
 			case c.ctx.liveFor(p)(p.node.Leader):

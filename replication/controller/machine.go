@@ -11,7 +11,7 @@ import (
 func (c *Controller) bringOnline(t *ring.Task, parts []*partition) error {
 	var fresh, leaderless []*partition
 	for _, p := range parts {
-		if p.state == newPartition && !p.written {
+		if p.state == newPartition && !p.written && !p.damaged {
 			fresh = append(fresh, p)
 		} else if p.written {
 			leaderless = append(leaderless, p)
@@ -70,6 +70,8 @@ func (c *Controller) initialize(t *ring.Task, parts []*partition, b *batch) erro
 			continue // the topic was removed under our hands
 		case err != nil:
 			return err
+		case p.damaged:
+			continue
 		}
 		p.written, p.state = true, online
 		b.lead(p, true)
