@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -143,12 +144,12 @@ func (l *lines) wait(word string, ended <-chan struct{}) bool {
 	}
 }
 
-// start runs a broker on a data directory and a free port until the test ends, and waits until it serves.
+// start runs a broker on a data directory, and a port the kernel chooses, until the test ends, and waits until it serves.
 func start(t *testing.T, data string, settings ...string) *running {
 	t.Helper()
-	b := &running{t: t, addr: freeAddr(t), data: data}
+	b := &running{t: t, data: data}
 	b.args = []string{"broker"}
-	for _, s := range append([]string{"log.dirs=" + data, "listeners=PLAINTEXT://" + b.addr}, settings...) {
+	for _, s := range append([]string{"log.dirs=" + data, "listeners=PLAINTEXT://127.0.0.1:0"}, settings...) {
 		b.args = append(b.args, "--override", s)
 	}
 	b.run()
@@ -164,8 +165,11 @@ func start(t *testing.T, data string, settings ...string) *running {
 func (b *running) run() {
 	b.t.Helper()
 	b.said = lines{}
-	b.follow(" serves ")
+	b.follow("Ctrl-C stops")
+	b.addr = serves.FindStringSubmatch(b.said.String())[1]
 }
+
+var serves = regexp.MustCompile(` serves PLAINTEXT://(\S+:[1-9]\d*)\n`)
 
 // end sends a signal, if the process still runs, and returns the exit status (-1 if a signal ended it).
 func (b *running) end(s os.Signal) int {

@@ -55,6 +55,9 @@ A directory stands for all such files in it. Files are only read; a running brok
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&o.PrintDataLog, "records", "r", false, "print every record with key, value and headers")
+	f.BoolVar(&o.DeepIteration, "deep-iteration", false, "print every record without key and value")
+	f.BoolVar(&o.IndexSanity, "index-sanity-check", false, "only check that indexes are whole")
+	f.BoolVar(&o.VerifyIndexOnly, "verify-index-only", false, "print only what is wrong with an index")
 	return cmd
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -48,6 +49,7 @@ type run struct {
 
 // serve runs a broker until ctx is done or it cannot go on.
 func serve(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Writer) error {
+	signal.Ignore(syscall.SIGPIPE) // a reader of our output that goes away must not take the broker with it
 	if err := portsFree(cfg.Listeners); err != nil {
 		return err
 	}

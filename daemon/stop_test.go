@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -45,8 +47,10 @@ func exists(dir, name string) bool {
 	return err == nil
 }
 
+// TestKilledBrokerKeepsWhatItAcknowledged restarts at once and on the same port, as a supervisor does.
 func TestKilledBrokerKeepsWhatItAcknowledged(t *testing.T) {
 	everyLoops(t, func(t *testing.T, b *running) {
+		b.args = append(b.args, "--override", "listeners=PLAINTEXT://"+b.addr)
 		b.kring("", "topics", "create", "words", "-p", "3", "-c", "segment.bytes=6000").ok(t)
 		for round := range 3 {
 			var in strings.Builder
@@ -69,6 +73,31 @@ func TestKilledBrokerKeepsWhatItAcknowledged(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestBrokerOutlivesTheReaderOfItsOutput closes the pipe that the broker logs to.
+func TestBrokerOutlivesTheReaderOfItsOutput(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := start(t, t.TempDir()+"/data")
+	b.end(syscall.SIGTERM)
+	cmd := exec.Command(program, append(b.args, "--override", "listeners=PLAINTEXT://"+b.addr)...)
+	cmd.Stdout, cmd.Stderr = write, write
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	for s := bufio.NewScanner(read); s.Scan() && !strings.Contains(s.Text(), "Ctrl-C stops"); {
+	}
+	read.Close()
+	b.kring("", "topics", "create", "words", "-c", "compression.type=gzip").ok(t) // which is logged
+	b.kring("a\n", "produce", "words").ok(t)
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestSecondSignalEndsAtOnce holds up the drain by a client that asked for much and does not read it.

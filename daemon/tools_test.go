@@ -187,11 +187,19 @@ func TestConsumeStopsCleanlyBySignal(t *testing.T) {
 func TestLogDumpShowsWhatWasWritten(t *testing.T) {
 	b := start(t, t.TempDir()+"/data")
 	b.kring("key:needle\n", "produce", "words", "-K", ":").ok(t)
-	out := kring(t, "", "log", "dump", "--records", b.data+"/words-0").ok(t)
-	for _, want := range []string{"baseOffset: 0", "needle", "key", ".index", "Starting offset: 0"} {
+	if out := kring(t, "", "log", "dump", "--records", b.data+"/words-0").ok(t); !strings.Contains(out, "payload: needle") {
+		t.Errorf("while the broker runs:\n%s", out)
+	}
+	b.end(syscall.SIGTERM)
+	out := kring(t, "", "log", "dump", "-r", b.data+"/words-0").ok(t)
+	for _, want := range []string{"Log starting offset: 0\n", "baseOffset: 0 ", "key: key payload: needle\n", "Dumping " + b.data +
+		"/words-0/00000000000000000000.index\n", ".timeindex\n", "00000000000000000001.snapshot\n", "producerId: "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in:\n%s", want, out)
 		}
+	}
+	if out := kring(t, "", "log", "dump", b.data+"/words-0").ok(t); strings.Contains(out, "needle") {
+		t.Errorf("records nobody asked for:\n%s", out)
 	}
 	if r := kring(t, "", "log", "dump", "/no/such/file"); r.status != exitFailed {
 		t.Errorf("%+v", r)
