@@ -13,12 +13,18 @@ const (
 	drainMost = 5 * time.Second
 )
 
-// drain ends the connections: what is under way is answered, nothing more is taken.
+// drain ends the connections: what is under way is answered, nothing more is taken. A request waits on one loop for partitions of
+// others: those are closed only when every loop has had its time.
 func (b *Broker) drain(t *ring.Task) {
 	b.each(t, func(s *shard, done func()) {
 		ring.Go(s.loop, func(t *ring.Task) {
 			s.server.Stop()
 			s.await(t, drainFirst)
+			done()
+		})
+	})
+	b.each(t, func(s *shard, done func()) {
+		ring.Go(s.loop, func(t *ring.Task) {
 			for r := s.first; r != nil; r = r.next {
 				if r.part != nil {
 					r.part.Close()
