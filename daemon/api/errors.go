@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"io/fs"
 
 	"kring/replication"
 	"kring/replication/controller"
@@ -63,7 +64,8 @@ var refusals = []struct {
 	{batch.ErrLimit, wire.MessageTooLarge},
 }
 
-// codeOf is Kafka's code for an error of any room; UnknownServerError for one that has none.
+// codeOf is Kafka's code for an error of any room; one of the disk that none has named is KafkaStorageError, any other
+// UnknownServerError.
 func codeOf(err error) wire.Code {
 	if err == nil {
 		return wire.None
@@ -80,6 +82,10 @@ func codeOf(err error) wire.Code {
 		if errors.Is(err, refusals[i].err) {
 			return refusals[i].code
 		}
+	}
+	var disk *fs.PathError
+	if errors.As(err, &disk) {
+		return wire.KafkaStorageError
 	}
 	return wire.UnknownServerError
 }
