@@ -18,7 +18,8 @@
 //   - A full disk: appends are refused, nothing is lost, and the broker goes on by itself when there is space again.
 //   - A failed read: an error or a closed connection, never other bytes.
 //   - Connections lost anywhere, mid-frame too, with everything on its way; clients that reconnect and send again: an
-//     idempotent producer's batch is there once, in order.
+//     idempotent producer's batch is there once, in order. (Several of its batches unanswered across a restart may be refused
+//     as out of order: the producer snapshot holds the last batch only, as Kafka's does.)
 //   - Slow disks, slow links, jumps of the wall clock.
 //
 // After the faults stop, every producer gets everything acknowledged and every consumer reaches the end; the broker then stops

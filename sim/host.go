@@ -57,6 +57,11 @@ func (h *host) boot(done func(error)) {
 	h.life++
 	life := h.life
 	h.b, h.fatal = nil, nil
+	for _, name := range []string{"recovery-point-offset-checkpoint", "log-start-offset-checkpoint", ".kafka_cleanshutdown"} {
+		if b, err := h.m.ReadFile(logDir + "/" + name); err == nil {
+			h.w.Say("found", "%s: %q", name, b)
+		}
+	}
 	h.loops = h.m.Start(h.count, func(loops []ring.Loop) {
 		ring.Go(loops[0], func(t *ring.Task) {
 			b, err := broker.Start(t, broker.Options{

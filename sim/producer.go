@@ -48,7 +48,7 @@ type parcel struct {
 	bytes   []byte
 	records []*record
 	seq     int32
-	loss    int // power losses when it was first sent
+	life    int // process when it was first sent
 }
 
 func (p *producer) done() bool { return p.quota == 0 && len(p.open) == 0 }
@@ -134,7 +134,7 @@ func (p *producer) think() {
 func (p *producer) make() *parcel {
 	r := p.s.w.Rand()
 	b := batch.NewBuilder(p.codec)
-	a := &parcel{seq: p.next, loss: p.s.powerLosses}
+	a := &parcel{seq: p.next, life: p.s.h.life}
 	size := 20
 	if r.IntN(8) == 0 {
 		size = 2000
@@ -197,11 +197,13 @@ func (p *producer) answered(a *parcel, r *kmsg.ProduceResponseTopicPartition) {
 	p.s.saw(code)
 	switch code {
 	case wire.OutOfOrderSequenceNumber, wire.UnknownProducerID:
-		if p.p.durable || a.loss == p.s.powerLosses && p.s.powerLosses == 0 {
+		// A snapshot of producers holds the last batch of each, as Kafka's: after a restart an older one is not known again.
+		forgotten := a.life != p.s.h.life && len(p.open) > 1
+		if lossy := !p.p.durable && p.s.powerLosses > 0; !lossy && !forgotten {
 			p.s.violate(fmt.Errorf("producer %d: batch %d of %s was refused with %v, and all before it are acknowledged",
 				p.number, a.seq, p.p.name(), code))
 		}
-		// The power loss took what came before: a new producer id, and what is open stays open for ever.
+		// A new producer id; what is open stays open for ever.
 		p.open, p.id = nil, -1
 		p.life++
 		p.l.giveUp(code)
