@@ -58,7 +58,7 @@ func (l *loop) opened(i uint32, res int32) {
 	l.drop(i)
 	op.File = nil
 	if res >= 0 {
-		f := &file{l: l, fd: int(res), name: name, ring: l.k.ringWrites(name)}
+		f := &file{l: l, fd: int(res), name: name, path: l.k.pathOf(name)}
 		f.refs.Store(1)
 		op.File = f
 	}

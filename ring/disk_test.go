@@ -22,11 +22,18 @@ func random(n int, seed uint64) []byte {
 }
 
 func TestFilesAreWrittenAndReadByBothPaths(t *testing.T) {
-	for _, path := range []string{"ring", "pwrite", "auto"} {
+	for _, path := range []string{"ring", "pwrite", "auto", "either"} {
 		t.Run(path, func(t *testing.T) {
 			dir := t.TempDir()
-			k := onLoops(t, 1, Options{WritePath: path, Dirs: []string{dir}, WriteOutBytes: 1 << 20})
+			o := Options{WritePath: path, Dirs: []string{dir}, WriteOutBytes: 1 << 20}
+			if path == "either" {
+				o.WritePath = ""
+			}
+			k := onLoops(t, 1, o)
 			on(t, k.Loops()[0], func(task *Task) {
+				if path == "either" {
+					k.paths[dir] = byEither // where the file system knows no RWF_NOWAIT, each write falls to the ring
+				}
 				name := filepath.Join(dir, "a")
 				f, err := task.Open(name, Write|Create|Exclusive)
 				if err != nil {
@@ -52,6 +59,9 @@ func TestFilesAreWrittenAndReadByBothPaths(t *testing.T) {
 				}
 				if op := task.Wait(func(op *Op) { f.Write(bufs, 100, op) }); op.Err != nil || op.N != int64(len(all)) {
 					t.Error("write:", op.N, op.Err)
+				}
+				if st := StatsOf(task.Loop()); path == "ring" && st.RingWrites != st.Writes || path == "pwrite" && st.RingWrites != 0 || st.WriteOuts == 0 {
+					t.Errorf("%d writes, %d by the ring, written out %d times", st.Writes, st.RingWrites, st.WriteOuts)
 				}
 				if op := task.Wait(func(op *Op) { f.Write(nil, 0, op) }); op.Err != nil || op.N != 0 {
 					t.Error("empty write:", op.N, op.Err)

@@ -41,7 +41,8 @@
 //	receive   multishot into pieces of 16 KiB; a frame that lacks 16 KiB or more straight into its own buffer
 //	send      one send for all that is queued; ranges up to 16 KiB are read by linked reads before it,
 //	          larger ones by sendfile, whose absent pages a helper reads first
-//	write     by the ring where the log dir's file system completes that at once, else by pwritev2 on the loop's thread
+//	write     by pwritev2 on the loop's thread; where the log dir's file system can say that it would have to wait (XFS), the
+//	          ring does what it would have to wait for; where it cannot (ext4), dirty bytes are kept few by early write-out
 //	the rest  by the ring
 //
 // # Promises

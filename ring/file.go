@@ -20,7 +20,8 @@ type file struct {
 	fd   int
 	name string
 	refs atomic.Int32
-	ring bool // writes go by the ring
+	path writePath
+	busy int // writes in the ring
 
 	closed   bool
 	appended atomic.Int64 // end of what was written last
@@ -44,6 +45,7 @@ func (f *file) release() {
 func (f *file) Close() {
 	if !f.closed {
 		f.closed = true
+		f.clean()
 		f.release()
 	}
 }
@@ -91,38 +93,55 @@ func (l *loop) readDone(i uint32, res int32) {
 	f.release()
 }
 
-// Write writes bufs from at on.
+// writePath is how a file's writes reach the disk.
+type writePath uint8
+
+const (
+	byCall   writePath = iota // pwritev2 on the loop's thread, which may have to wait for the disk
+	byRing                    // the ring
+	byEither                  // pwritev2 with RWF_NOWAIT, and by the ring what that does not take
+)
+
+// Write writes bufs from at on. A file with a write in the ring sends the next ones after it.
 func (f *file) Write(bufs [][]byte, at int64, op *Op) {
 	if !f.begin(op, "write") {
 		return
 	}
 	l := f.l
 	l.stats.Writes++
-	if f.ring {
+	done, e := int64(0), unix.EAGAIN
+	switch {
+	case f.path == byCall:
+		done, e = f.writeNow(bufs, at, 0)
+	case f.path == byEither && f.busy == 0:
+		done, e = f.writeNow(bufs, at, unix.RWF_NOWAIT)
+	}
+	if f.path != byCall && (e == unix.EAGAIN || e == unix.EOPNOTSUPP) {
 		l.stats.RingWrites++
+		f.busy++
 		i, s := l.newSlot()
-		s.kind, s.op, s.file, s.bufs, s.at = kindWrite, op, f, bufs, at
+		s.kind, s.op, s.file, s.bufs, s.at, s.done = kindWrite, op, f, bufs, at, done
 		l.armWrite(i)
 		return
 	}
-	n, e := f.writeNow(bufs, at)
-	f.wrote(at, n)
-	l.finishPath(op, n, "write", f.name, e)
+	f.wrote(at, done)
+	l.finishPath(op, done, "write", f.name, e)
 	f.release()
 }
 
 // writeNow writes on the loop's own thread.
-func (f *file) writeNow(bufs [][]byte, at int64) (done int64, e unix.Errno) {
+func (f *file) writeNow(bufs [][]byte, at int64, flags uintptr) (done int64, e unix.Errno) {
 	l := f.l
 	for {
 		l.r.reserve(0, vecsMost*iovecSize)
 		vecs := l.r.iovecs(vecsMost)
 		n := fillVecs(vecs, bufs, done)
+		l.r.arena.used -= vecsMost * iovecSize
 		if n == 0 {
 			break
 		}
-		got, _, err := unix.Syscall6(unix.SYS_PWRITEV2, uintptr(f.fd), uintptr(unsafe.Pointer(&vecs[0])), uintptr(n), uintptr(at+done), 0, 0)
-		l.r.arena.used -= vecsMost * iovecSize
+		got, _, err := unix.Syscall6(unix.SYS_PWRITEV2, uintptr(f.fd), uintptr(unsafe.Pointer(&vecs[0])), uintptr(n),
+			uintptr(at+done), 0, flags)
 		if err != 0 && err != unix.EINTR {
 			e = err
 			break
@@ -207,12 +226,14 @@ func (l *loop) writeEnds(i uint32, e unix.Errno) {
 	s := &l.slots[i]
 	op, f, n := s.op, s.file, s.done
 	f.wrote(s.at, n)
+	f.busy--
 	l.drop(i)
 	l.finishPath(op, n, "write", f.name, e)
 	f.release()
 }
 
-// wrote keeps count of dirty bytes; beyond a limit a helper starts to write them out, so that no write has to wait for the disk.
+// wrote keeps count of dirty bytes; beyond a limit a helper starts to write them out, so that no write has to wait for the
+// disk. When many files are dirty the larger ones go early.
 func (f *file) wrote(at, n int64) {
 	l := f.l
 	l.stats.WrittenBytes += uint64(n)
@@ -223,10 +244,22 @@ func (f *file) wrote(at, n int64) {
 	}
 	f.outFrom = min(f.outFrom, at)
 	f.dirty += n
-	if f.dirty >= l.k.writeOut && !f.outBusy {
-		f.WriteOut(f.outFrom, at+n-f.outFrom)
-		f.dirty = 0
+	l.dirtyBytes += n
+	if f.dirty >= l.k.writeOut || l.dirtyBytes >= dirtyFiles*l.k.writeOut && f.dirty >= l.k.writeOut/dirtyFiles {
+		if !f.outBusy {
+			f.WriteOut(f.outFrom, at+n-f.outFrom)
+			f.clean()
+		}
 	}
+}
+
+// dirtyFiles is how many files' worth of dirty bytes a loop leaves to the kernel.
+const dirtyFiles = 8
+
+// clean forgets what was dirty.
+func (f *file) clean() {
+	f.l.dirtyBytes -= f.dirty
+	f.dirty = 0
 }
 
 // appendedLately says that from is among what was written last, so that its pages are in memory.
@@ -264,7 +297,7 @@ func (f *file) Sync(op *Op) {
 	if f.begin(op, "fdatasync") {
 		e := f.simple(op, "fdatasync")
 		e.op, e.opflags = opFsync, fsyncDatasync
-		f.dirty = 0
+		f.clean()
 	}
 }
 

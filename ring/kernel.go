@@ -27,8 +27,8 @@ type Kernel struct {
 	loops     []Loop
 	own       []*loop
 	dirs      []string
-	paths     map[string]bool // by log dir: writes go by the ring
-	ringPath  bool            // for files in no log dir
+	paths     map[string]writePath // by log dir
+	otherPath writePath            // of files in no log dir
 	ringFlags uint32
 	writeOut  int64
 	helpers   helpers
@@ -39,7 +39,7 @@ type Kernel struct {
 // New checks that the kernel gives what is needed and makes the loops; *Refused says what it does not. It may raise GOMAXPROCS:
 // a loop that waits keeps its processor, and the rest of the process needs two.
 func New(o Options) (*Kernel, error) {
-	k := &Kernel{dirs: o.Dirs, paths: map[string]bool{}, writeOut: o.WriteOutBytes, log: o.Log}
+	k := &Kernel{dirs: o.Dirs, paths: map[string]writePath{}, writeOut: o.WriteOutBytes, log: o.Log}
 	if k.log == nil {
 		k.log = slog.Default()
 	}
@@ -92,12 +92,12 @@ func preemptible() error {
 	return &Refused{What: "GODEBUG", Cause: cause, Cure: "remove it"}
 }
 
-// ringWrites says whether writes to name go by the ring.
-func (k *Kernel) ringWrites(name string) bool {
+// pathOf is how writes to name go.
+func (k *Kernel) pathOf(name string) writePath {
 	if d := dirOf(k.dirs, name); d != "" {
 		return k.paths[d]
 	}
-	return k.ringPath
+	return k.otherPath
 }
 
 // Loops are the loops, by ID.
@@ -185,8 +185,8 @@ func (l *loop) shut() {
 // Probe looks at what the kernel and the log dirs give; New has found it out.
 func (k *Kernel) Probe() []Finding { return k.findings }
 
-// writePathFor makes a file in dir and looks whether the kernel completes buffered ring writes at once.
-func writePathFor(dir string, flags uint32) (inline int, tried int, err error) {
+// tryRingWrites makes a file in dir and looks whether the kernel completes buffered ring writes at once.
+func tryRingWrites(dir string, flags uint32) (inline int, tried int, err error) {
 	for !exists(dir) && dir != filepath.Dir(dir) {
 		dir = filepath.Dir(dir) // not made yet: it will be on its parent's file system, most likely
 	}

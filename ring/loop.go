@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,6 +15,8 @@ const (
 	turnRounds = 64                   // rounds of work a turn does before it looks at the kernel again
 	trimEvery  = 5 * time.Second
 	trimMost   = 1024
+
+	workersMost = 32 // kernel threads of a ring, of each kind
 )
 
 // loop is one thread and its ring.
@@ -29,6 +32,8 @@ type loop struct {
 	now       time.Duration
 	unixMilli int64
 	wroteAt   time.Duration // end of the last write on this thread
+
+	dirtyBytes int64 // written and not yet on its way to the disk
 
 	slots    []slot
 	freeSlot uint32
@@ -139,6 +144,8 @@ func (l *loop) open() error {
 	}
 	l.r = r
 	l.ops = r.supports()
+	// Ops the kernel hands to workers get a few threads, not one each. A kernel that cannot say so uses its own limits.
+	r.register(registerIOWQMaxWorker, unsafe.Pointer(&[2]uint32{workersMost, workersMost}), 2)
 	if e := l.pieces.register(r); e != 0 {
 		return &Refused{"io_uring provided buffer ring", e.Error(), "run a kernel of 6.1 or later", e}
 	}

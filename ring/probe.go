@@ -57,7 +57,7 @@ func kernelVersion() (major, minor int, release string) {
 
 // Probe looks at what the kernel and the dirs give without making loops; the error is a *Refused if a Kernel could not be made.
 func Probe(o Options) ([]Finding, error) {
-	k := &Kernel{dirs: o.Dirs, paths: map[string]bool{}, log: o.Log}
+	k := &Kernel{dirs: o.Dirs, paths: map[string]writePath{}, log: o.Log}
 	err := preemptible()
 	if e := k.examine(o.WritePath); err == nil {
 		err = e
@@ -179,21 +179,25 @@ func hasCachestat() bool {
 func (k *Kernel) choosePaths(path string) error {
 	switch path {
 	case "ring", "pwrite":
-		k.ringPath = path == "ring"
+		if path == "ring" {
+			k.otherPath = byRing
+		}
 		for _, d := range k.dirs {
-			k.paths[d] = k.ringPath
+			k.paths[d] = k.otherPath
 			k.found("write path "+d, path+", as configured", true, "")
 		}
 	case "auto", "":
 		for _, d := range k.dirs {
-			inline, tried, err := writePathFor(d, k.ringFlags)
+			inline, tried, err := tryRingWrites(d, k.ringFlags)
 			if err != nil {
 				k.found("write path "+d, "pwrite, since the probe failed: "+err.Error(), false, "make the directory writable")
 				continue
 			}
-			k.paths[d] = inline >= tried*9/10
-			k.found("write path "+d, fmt.Sprintf("%s: the kernel completed %d of %d ring writes at once",
-				choice(k.paths[d], "ring", "pwrite"), inline, tried), true, "")
+			how := "pwrite"
+			if inline >= tried*9/10 {
+				k.paths[d], how = byEither, "pwrite without waiting, else ring"
+			}
+			k.found("write path "+d, fmt.Sprintf("%s: the kernel completed %d of %d ring writes at once", how, inline, tried), true, "")
 		}
 	default:
 		return &Refused{What: "write path " + strconv.Quote(path), Cause: "there is none of that name", Cure: "auto, ring or pwrite"}

@@ -19,7 +19,7 @@ import (
 // testRing is a ring of the test's own, on its own thread.
 func testRing(t testing.TB) *uring {
 	t.Helper()
-	k := &Kernel{paths: map[string]bool{}}
+	k := &Kernel{paths: map[string]writePath{}}
 	if err := k.examine("pwrite"); err != nil {
 		t.Fatal(err)
 	}
