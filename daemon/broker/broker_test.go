@@ -25,13 +25,10 @@ func TestAutoCreatedTopicTakesAndGives(t *testing.T) {
 		if code := wire.Code(first.Topics[0].ErrorCode); code != wire.LeaderNotAvailable {
 			t.Fatalf("first answer: %v", code)
 		}
-		for range 1000 {
-			if resp := ask[*kmsg.MetadataResponse](c, m, 12); resp.Topics[0].ErrorCode == 0 {
-				if n := len(resp.Topics[0].Partitions); n != 1 {
-					t.Fatalf("%d partitions", n)
-				}
-				break
-			}
+		var resp *kmsg.MetadataResponse
+		ready := func() bool { resp = ask[*kmsg.MetadataResponse](c, m, 12); return resp.Topics[0].ErrorCode == 0 }
+		if !eventually(ready) || len(resp.Topics[0].Partitions) != 1 {
+			t.Fatalf("%+v", resp.Topics[0])
 		}
 		for i, acks := range []int16{1, -1} {
 			base, code := c.produce("auto", 0, acks, words("a", "b"))
@@ -233,9 +230,9 @@ func TestSettingsReachTheLogs(t *testing.T) {
 	})
 }
 
-// eventually looks again until cond holds: what a change of settings needs to reach other loops is some turns.
+// eventually looks again until cond holds: each look is a request, so a simulated world goes on meanwhile too.
 func eventually(cond func() bool) bool {
-	for range 10_000 {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		if cond() {
 			return true
 		}
