@@ -117,21 +117,18 @@ func (b *builder) bad(key, value, why string) {
 
 func (b *builder) identity() {
 	c := b.c
-	key, id := "broker.id", b.get("broker.id").n
-	if node := b.get("node.id").n; node != -1 {
-		if id != -1 && id != node {
-			b.bad("node.id", strconv.FormatInt(node, 10), "allowed: the same as broker.id, or not set")
-		}
-		key, id = "node.id", node
+	id := b.get("broker.id").n
+	if node := b.get("node.id").n; node != id {
+		b.bad("node.id", strconv.FormatInt(node, 10), "allowed: the same as broker.id, or not set")
 	}
 	c.BrokerID, c.MaxReservedBrokerID = int32(id), b.int32("reserved.broker.max.id")
 	text := strconv.FormatInt(id, 10)
 	if b.get("broker.id.generation.enable").yes {
 		if id < -1 || id > int64(c.MaxReservedBrokerID) {
-			b.bad(key, text, "allowed: from -1 (generated) to reserved.broker.max.id")
+			b.bad("broker.id", text, "allowed: from -1 (generated) to reserved.broker.max.id")
 		}
 	} else if id < 0 {
-		b.bad(key, text, "allowed: at least 0, since broker.id.generation.enable is false")
+		b.bad("broker.id", text, "allowed: at least 0, since broker.id.generation.enable is false")
 	}
 	c.Rack = b.get("broker.rack").s
 	c.Loops, c.WritePath = int(b.get("kring.loops").n), b.get("kring.write.path").s

@@ -92,8 +92,21 @@ func fromStatic(static map[string]string) (*Config, []Warning, error) {
 	if unsupported != nil {
 		return nil, nil, unsupported
 	}
-	c, err := build(static, nil, nil)
+	c, err := build(twins(static), nil, nil)
 	return c, warnings, err
+}
+
+// twins gives broker.id and node.id the same value where one of them is set, as Kafka does (KafkaConfig.populateSynonyms).
+func twins(static map[string]string) map[string]string {
+	static = maps.Clone(static)
+	for _, pair := range [][2]string{{"broker.id", "node.id"}, {"node.id", "broker.id"}} {
+		if v, set := static[pair[0]]; set {
+			if _, set := static[pair[1]]; !set {
+				static[pair[1]] = v
+			}
+		}
+	}
+	return static
 }
 
 func unknown(name string) Warning {
