@@ -37,7 +37,7 @@ func (l *loop) Open(name string, how OpenFlag, op *Op) {
 		return
 	}
 	i, s := l.newSlot()
-	s.kind, s.op, s.name = kindOpen, op, name
+	s.kind, s.op, s.name = kindOpen, op, &nameOp{name: name}
 	l.r.reserve(1, namesRoom)
 	e := l.r.next()
 	e.op, e.fd, e.addr, e.len, e.opflags, e.user = opOpenat, unix.AT_FDCWD, l.r.name(name), 0o644, uint32(flags), l.user(i)
@@ -54,7 +54,7 @@ func (l *loop) fits(op *Op, what, name string) bool {
 
 func (l *loop) opened(i uint32, res int32) {
 	s := &l.slots[i]
-	op, name := s.op, s.name
+	op, name := s.op, s.name.name
 	l.drop(i)
 	op.File = nil
 	if res >= 0 {
@@ -71,7 +71,7 @@ func (l *loop) submitName(op *Op, opcode uint8, what, name, to string, flags uin
 		return
 	}
 	i, s := l.newSlot()
-	s.kind, s.op, s.what, s.name, s.to, s.at = kindName, op, what, name, to, int64(flags)
+	s.kind, s.op, s.name = kindName, op, &nameOp{what, name, flags}
 	l.r.reserve(1, namesRoom)
 	e := l.r.next()
 	e.op, e.fd, e.addr, e.user = opcode, unix.AT_FDCWD, l.r.name(name), l.user(i)
@@ -88,7 +88,7 @@ func (l *loop) submitName(op *Op, opcode uint8, what, name, to string, flags uin
 
 func (l *loop) named(i uint32, res int32) {
 	s := &l.slots[i]
-	op, what, name, flags, e := s.op, s.what, s.name, s.at, errnoOf(res)
+	op, what, name, flags, e := s.op, s.name.what, s.name.name, s.name.flags, errnoOf(res)
 	l.drop(i)
 	switch {
 	case what == "remove" && flags == 0 && (e == unix.EISDIR || e == unix.EPERM):

@@ -284,9 +284,9 @@ func (f *file) WriteOut(at, n int64) {
 }
 
 // simple submits an op whose only result is an error.
-func (f *file) simple(op *Op, what string) *sqe {
+func (f *file) simple(op *Op, what *nameOp) *sqe {
 	i, s := f.l.newSlot()
-	s.kind, s.op, s.file, s.what = kindFile, op, f, what
+	s.kind, s.op, s.file, s.name = kindFile, op, f, what
 	e := f.l.r.next()
 	e.fd, e.user = int32(f.fd), f.l.user(i)
 	return e
@@ -295,7 +295,7 @@ func (f *file) simple(op *Op, what string) *sqe {
 // Sync is fdatasync.
 func (f *file) Sync(op *Op) {
 	if f.begin(op, "fdatasync") {
-		e := f.simple(op, "fdatasync")
+		e := f.simple(op, syncing)
 		e.op, e.opflags = opFsync, fsyncDatasync
 		f.clean()
 	}
@@ -304,7 +304,7 @@ func (f *file) Sync(op *Op) {
 // Allocate reserves blocks without changing the size.
 func (f *file) Allocate(at, n int64, op *Op) {
 	if f.begin(op, "fallocate") {
-		e := f.simple(op, "fallocate")
+		e := f.simple(op, allocating)
 		e.op, e.off, e.addr, e.len = opFallocate, uint64(at), uint64(n), unix.FALLOC_FL_KEEP_SIZE
 	}
 }
@@ -315,7 +315,7 @@ func (f *file) Truncate(size int64, op *Op) {
 		return
 	}
 	if f.l.ops[opFtruncate] {
-		e := f.simple(op, "truncate")
+		e := f.simple(op, truncating)
 		e.op, e.off = opFtruncate, uint64(size)
 		return
 	}

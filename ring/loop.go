@@ -107,7 +107,11 @@ func (l *loop) finishPath(op *Op, n int64, what, name string, e unix.Errno) {
 		l.finish(op, n, nil)
 		return
 	}
-	l.finish(op, n, &fs.PathError{Op: what, Path: name, Err: e})
+	var err error = e
+	if e == unix.ECANCELED {
+		err = ErrCanceled // by shut alone
+	}
+	l.finish(op, n, &fs.PathError{Op: what, Path: name, Err: err})
 }
 
 func (l *loop) ID() int                         { return l.id }

@@ -205,6 +205,8 @@ func TestFileRangesOfAllSizesCachedOrNot(t *testing.T) {
 		file.Close()
 		if st := StatsOf(l); st.Sendfiles == 0 || !onTmpfsName(name) && st.ReadAheads == 0 {
 			t.Errorf("sendfile %d times, read ahead %d times", st.Sendfiles, st.ReadAheads)
+		} else if st.SendfileBytes/st.Sendfiles > turnMost {
+			t.Errorf("%d bytes in one go keep the others waiting", st.SendfileBytes/st.Sendfiles)
 		}
 	})
 }

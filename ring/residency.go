@@ -67,8 +67,9 @@ func (f *file) resident(l *loop, from, n int64) bool {
 	return true
 }
 
-// readAhead brings a range into memory; it runs on a helper.
+// readAhead brings a range into memory, and has the disk begin with the next; it runs on a helper.
 func (f *file) readAhead(from, n int64) {
+	defer unix.Fadvise(f.fd, from+n, n, unix.FADV_WILLNEED)
 	b := make([]byte, 256<<10)
 	for n > 0 {
 		got, err := unix.Pread(f.fd, b[:min(n, int64(len(b)))], from)

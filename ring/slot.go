@@ -41,10 +41,21 @@ type slot struct {
 	bufs [][]byte
 	at   int64
 	done int64
-	what string
-	name string
-	to   string
+	name *nameOp
 }
+
+// nameOp is what the rarer operations have besides.
+type nameOp struct {
+	what, name string
+	flags      uint32
+}
+
+// What a file's simple operations are called in errors.
+var (
+	syncing    = &nameOp{what: "fdatasync"}
+	allocating = &nameOp{what: "fallocate"}
+	truncating = &nameOp{what: "truncate"}
+)
 
 // newSlot is a free slot; pointers into slots hold until the next call.
 func (l *loop) newSlot() (uint32, *slot) {
@@ -86,7 +97,7 @@ func (l *loop) complete(i uint32, c cqe) {
 	case kindWrite:
 		l.writeDone(i, c.res)
 	case kindFile:
-		op, f, what := s.op, s.file, s.what
+		op, f, what := s.op, s.file, s.name.what
 		l.drop(i)
 		l.finishPath(op, 0, what, f.name, errnoOf(c.res))
 		f.release()
