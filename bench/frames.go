@@ -22,7 +22,8 @@ const (
 // values makes n record values of size bytes; the first 8 of each are left for the send time. Text-like bytes compress
 // about as log lines do, so that codecs are neither idle nor helpless.
 func values(n, size int) [][]byte {
-	words := []string{"error ", "request ", "partition ", "offset ", "leader ", "timeout ", "0x7f3a ", "10.0.0.1 ", "user=alice ", "status=200 "}
+	words := []string{"error ", "request ", "partition ", "offset ", "leader ", "timeout ", "0x7f3a ", "10.0.0.1 ",
+		"user=alice ", "status=200 "}
 	r := rand.New(rand.NewPCG(1, 2))
 	out := make([][]byte, n)
 	for i := range out {

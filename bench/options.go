@@ -45,7 +45,8 @@ func (o *Options) check() error {
 	case o.Topic == "":
 		return errors.New("bench: no topic")
 	case o.Partitions < 1 || o.Conns < 1 || o.Records < 1:
-		return fmt.Errorf("bench: partitions (%d), connections (%d) and records per request (%d) must be at least 1", o.Partitions, o.Conns, o.Records)
+		return fmt.Errorf("bench: partitions (%d), connections (%d) and records per request (%d) must be at least 1",
+			o.Partitions, o.Conns, o.Records)
 	case o.Size < 8:
 		return fmt.Errorf("bench: a record value holds its send time: size %d must be at least 8", o.Size)
 	case o.Acks < -1 || o.Acks > 1:

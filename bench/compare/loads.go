@@ -47,20 +47,23 @@ var loads = []load{
 		[]figure{cpuPerM, perSec, p50, p99, p999, resident}, false, false},
 	{"rate", "the same at 5,000 requests/s", func(o *bench.Options) { o.Rate = 5000 }, bench.Produce,
 		[]figure{cpuPerM, p50, p99, p999, resident}, false, false},
-	{"tail", "2,000 records/s end to end, 12 producers, 6 long-polling readers", func(o *bench.Options) { o.Rate, o.Conns = 2000, 12 }, bench.Tail,
+	{"tail", "2,000 records/s end to end, 12 producers, 6 long-polling readers",
+		func(o *bench.Options) { o.Rate, o.Conns = 2000, 12 }, bench.Tail,
 		[]figure{cpuPerM, e50, e99, e999, p99, p999, resident}, false, false},
 	{"batches", "128 KiB batches, acks 1, 6 connections, 6 partitions", func(o *bench.Options) { o.Conns, o.Records = 6, 127 }, bench.Produce,
 		[]figure{cpuPerGB, mbPerSec, p99, resident}, true, false},
 	{"consume", "consuming those from the page cache, 6 readers", func(o *bench.Options) { o.Readers = 6 }, bench.Consume,
 		[]figure{cpuPerGB, mbPerSec, p99, resident}, false, true},
-	{"wide", "1,000 connections on 1,000 partitions, 1-record 1 KiB requests", func(o *bench.Options) { o.Conns, o.Partitions = 1000, 1000 }, bench.Produce,
+	{"wide", "1,000 connections on 1,000 partitions, 1-record 1 KiB requests",
+		func(o *bench.Options) { o.Conns, o.Partitions = 1000, 1000 }, bench.Produce,
 		[]figure{cpuPerM, perSec, p99, resident}, false, false},
 	codec("gzip"), codec("snappy"), codec("lz4"), codec("zstd"),
 }
 
 func codec(name string) load {
 	return load{name, "the batches compressed with " + name + " (bytes are those before compression)",
-		func(o *bench.Options) { o.Conns, o.Records, o.Codec = 6, 127, name }, bench.Produce, []figure{cpuPerGB, mbPerSec, p99, resident}, false, false}
+		func(o *bench.Options) { o.Conns, o.Records, o.Codec = 6, 127, name }, bench.Produce,
+		[]figure{cpuPerGB, mbPerSec, p99, resident}, false, false}
 }
 
 func choose(list string) ([]load, error) {

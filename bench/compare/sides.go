@@ -60,7 +60,8 @@ func (b *side) startKring(ctx context.Context, s settings) error {
 		return err
 	}
 	defer log.Close()
-	args := []string{"broker", "--override", "log.dirs=" + s.dir + "/kring", "--override", "listeners=PLAINTEXT://127.0.0.1:" + strconv.Itoa(b.port),
+	args := []string{"broker", "--override", "log.dirs=" + s.dir + "/kring",
+		"--override", "listeners=PLAINTEXT://127.0.0.1:" + strconv.Itoa(b.port),
 		"--override", "log.segment.delete.delay.ms=1000"}
 	b.child = exec.Command(s.kring, append(args, strings.Fields(s.kringArgs)...)...)
 	b.child.Stdout, b.child.Stderr = log, log
