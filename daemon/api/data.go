@@ -103,7 +103,7 @@ func (d *dataState) giveFetch(f *fetching) {
 	}
 	f.r, f.session, f.create, f.code, f.id = nil, nil, false, wire.None, noSession
 	f.parts, f.names, f.aborted, f.spread = f.parts[:0], f.names[:0], f.aborted[:0], 0
-	f.again, f.final, f.ended, f.waits = false, false, false, false
+	f.again, f.timed, f.final, f.ended, f.waits = false, false, false, false, false
 	if d.fetchesKept+cap(f.parts) > keptMost || cap(f.names) > 64<<10 {
 		return
 	}

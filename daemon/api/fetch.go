@@ -37,6 +37,7 @@ type fetching struct {
 	spread  int // shares that have partitions
 	pending int // shares that are away, and one while a round is handed out
 	again   bool
+	timed   bool // the deadline's timer is set
 	final   bool // what the next round finds is the answer
 	ended   bool // the answer was given
 	waits   bool // no round is under way
@@ -78,6 +79,7 @@ func fetch(c *Context, r *server.Request) {
 	}
 	if wait := millis(q.WaitMillis); wait > 0 {
 		f.deadline = c.Loop.Now() + wait
+		r.Gone = f.goneFn
 	} else {
 		f.final = true
 	}
@@ -253,8 +255,8 @@ func (f *fetching) home() {
 // park waits for a share or the deadline. The request's bytes are not needed any more.
 func (f *fetching) park() {
 	f.waits = true
-	if f.r.Gone == nil {
-		f.r.Gone = f.goneFn
+	if !f.timed {
+		f.timed = true
 		f.r.Release()
 		f.c.Loop.After(max(f.deadline-f.c.Loop.Now(), 0), &f.timer)
 	}
@@ -283,7 +285,7 @@ func (f *fetching) late() {
 
 // gone is called when the client is: nobody reads the answer.
 func (f *fetching) gone() {
-	f.final = true
+	f.final, f.create = true, false
 	if f.waits {
 		f.answer()
 	}
