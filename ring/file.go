@@ -171,7 +171,7 @@ func (l *loop) timeWrite() {
 }
 
 // fillVecs describes bufs without their first skip bytes; it returns how many vectors it took.
-func fillVecs(vecs []unix.Iovec, bufs [][]byte, skip int64) (n int) {
+func fillVecs(vecs []iovec, bufs [][]byte, skip int64) (n int) {
 	for _, b := range bufs {
 		if skip >= int64(len(b)) {
 			skip -= int64(len(b))
@@ -201,7 +201,7 @@ func (l *loop) armWrite(i uint32) {
 	e := r.next()
 	e.fd, e.off, e.user = int32(s.file.fd), uint64(s.at+s.done), l.user(i)
 	if n == 1 {
-		e.op, e.addr, e.len = opWrite, bytePtr(vecs[0].Base), uint32(min(vecs[0].Len, ioMost))
+		e.op, e.addr, e.len = opWrite, vecs[0].base, uint32(min(vecs[0].len, ioMost))
 	} else {
 		e.op, e.addr, e.len = opWritev, uint64(uintptr(unsafe.Pointer(&vecs[0]))), uint32(n)
 	}

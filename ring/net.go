@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -166,5 +165,3 @@ func (l *loop) Attach(s Socket, r Receiver) Conn {
 	c.armReceive()
 	return c
 }
-
-func bytePtr(p *byte) uint64 { return uint64(uintptr(unsafe.Pointer(p))) }

@@ -161,7 +161,7 @@ func (c *conn) advance(n int64) {
 }
 
 // gather collects what can leave in one send: bytes, and small ranges as reads into c.buf. more: a large range follows.
-func (c *conn) gather(vecs []unix.Iovec) (n int, total int64, more bool) {
+func (c *conn) gather(vecs []iovec) (n int, total int64, more bool) {
 	c.reads = c.reads[:0]
 	c.measureReads()
 	room := 0
@@ -223,11 +223,7 @@ func (c *conn) measureReads() {
 	}
 }
 
-func vec(b []byte) unix.Iovec {
-	v := unix.Iovec{Base: unsafe.SliceData(b)}
-	v.SetLen(len(b))
-	return v
-}
+func vec(b []byte) iovec { return iovec{addr(b), uint64(len(b))} }
 
 // sendGathered submits one send, linked behind the reads it needs. What goes before a large range leaves by a direct call, so
 // that the range can follow at once.
@@ -256,14 +252,14 @@ func (c *conn) sendGathered() {
 		e.opflags |= unix.MSG_MORE
 	}
 	if n == 1 {
-		e.op, e.addr, e.len = opSend, bytePtr(vecs[0].Base), uint32(vecs[0].Len)
+		e.op, e.addr, e.len = opSend, vecs[0].base, uint32(vecs[0].len)
 		return
 	}
 	e.op, e.addr, e.len = opSendmsg, header(r, vecs[:n]), 1
 }
 
 // header puts a msghdr for vecs into the arena.
-func header(r *uring, vecs []unix.Iovec) uint64 {
+func header(r *uring, vecs []iovec) uint64 {
 	m := r.take(msghdrSize)
 	h := (*msghdr)(unsafe.Pointer(&m[0]))
 	*h = msghdr{iov: uint64(uintptr(unsafe.Pointer(&vecs[0]))), iovlen: uint64(len(vecs))}
@@ -271,7 +267,7 @@ func header(r *uring, vecs []unix.Iovec) uint64 {
 }
 
 // sendNow sends bytes before a large range without a detour over the ring.
-func (c *conn) sendNow(vecs []unix.Iovec, total int64) {
+func (c *conn) sendNow(vecs []iovec, total int64) {
 	m := header(c.l.r, vecs)
 	n, _, e := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(c.fd), uintptr(m), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL|unix.MSG_MORE)
 	switch {

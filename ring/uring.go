@@ -325,11 +325,15 @@ func (r *uring) take(n int) []byte {
 	return r.arena.mem[at : at+n : at+n]
 }
 
-const iovecSize = int(unsafe.Sizeof(unix.Iovec{}))
+// iovec is the kernel's. Its address is a number, not a pointer: it lies outside the Go heap, where the write barrier would take
+// what an earlier use has left there for a pointer that still counts.
+type iovec struct{ base, len uint64 }
+
+const iovecSize = int(unsafe.Sizeof(iovec{}))
 
 // iovecs is room for n of them, reserved.
-func (r *uring) iovecs(n int) []unix.Iovec {
-	return unsafe.Slice((*unix.Iovec)(unsafe.Pointer(&r.take(n * iovecSize)[0])), n)
+func (r *uring) iovecs(n int) []iovec {
+	return unsafe.Slice((*iovec)(unsafe.Pointer(&r.take(n * iovecSize)[0])), n)
 }
 
 // name is s, reserved, ended by a zero byte.
