@@ -68,6 +68,7 @@ func FuzzRecover(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, first, second []byte, damage uint16, clean bool) {
 		r := newRig(t, 1)
+		first, second = bytes.Clone(first), bytes.Clone(second)
 		if len(first) > 0 {
 			first[int(damage)%len(first)] ^= byte(damage >> 8)
 		}
@@ -137,8 +138,8 @@ func FuzzIndex(f *testing.F) {
 		r := newRig(t, 1)
 		r.put("logdir-clean.tar.gz")
 		dir := "/logdir-clean/rolls-0"
-		r.m.WriteFile(dir+"/"+fileName(15, indexSuffix), index)
-		r.m.WriteFile(dir+"/"+fileName(15, timeSuffix), times)
+		r.m.WriteFile(dir+"/"+fileName(15, indexSuffix), bytes.Clone(index))
+		r.m.WriteFile(dir+"/"+fileName(15, timeSuffix), bytes.Clone(times))
 		o := r.options(dir)
 		o.Clean = true
 		l := r.open(o)

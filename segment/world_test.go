@@ -256,8 +256,13 @@ type expected struct {
 	AfterRecovery map[string]struct{ LogStartOffset, HighWatermark, LastStableOffset Offset }
 }
 
+var expectedOnce map[string]expected
+
 func expectations(tb testing.TB) map[string]expected {
 	tb.Helper()
+	if expectedOnce != nil {
+		return expectedOnce
+	}
 	b, err := os.ReadFile("testdata/expect.json")
 	if err != nil {
 		tb.Fatal(err)
@@ -266,6 +271,7 @@ func expectations(tb testing.TB) map[string]expected {
 	if err := json.Unmarshal(b, &e); err != nil {
 		tb.Fatal(err)
 	}
+	expectedOnce = e
 	return e
 }
 
