@@ -185,7 +185,7 @@ func TestFailedDiskIsAStorageError(t *testing.T) {
 	x := newWorld(t, 2, topic{name: "a", partitions: 1})
 	p := x.dial(0)
 	p.put("a", 0, records(1, 1))
-	x.m.FailNext("write", "/data/a-0/*", 0, 1, errors.New("input/output error"))
+	x.m.FailNext("write", "a-0/", 0, 1, errors.New("input/output error"))
 	for range 2 {
 		resp := call[*kmsg.ProduceResponse](p, produceRequest(9, -1, piece{"a", 0, records(1, 1)}))
 		if code := wire.Code(resp.Topics[0].Partitions[0].ErrorCode); code != wire.KafkaStorageError {
