@@ -169,7 +169,7 @@ func (b *running) run() {
 	b.addr = serves.FindStringSubmatch(b.said.String())[1]
 }
 
-var serves = regexp.MustCompile(` serves PLAINTEXT://(\S+:[1-9]\d*)\n`)
+var serves = regexp.MustCompile(` serves \w+://([^\s,]+:[1-9]\d*)(?:,\w+://(\S+:[1-9]\d*))?\n`)
 
 // end sends a signal, if the process still runs, and returns the exit status (-1 if a signal ended it).
 func (b *running) end(s os.Signal) int {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,11 +59,4 @@ func advertised(cfg *config.Config) string {
 		all = append(all, a.Name+"://"+hostPort(a))
 	}
 	return strings.Join(all, ",")
-}
-
-func kernelLog(log *slog.Logger) *slog.Logger {
-	if log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return log
 }

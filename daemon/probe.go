@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
@@ -35,7 +36,7 @@ func probeCommand() *cobra.Command {
 }
 
 func probe(out io.Writer, cfg *config.Config, asJSON bool) error {
-	findings, refused := ring.Probe(kernelOptions(cfg, nil))
+	findings, refused := ring.Probe(kernelOptions(cfg, slog.New(slog.DiscardHandler)))
 	w := newTable(out, "what", "found", "means")
 	for _, f := range findings {
 		if asJSON {

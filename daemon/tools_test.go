@@ -2,12 +2,17 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 func TestVersionAndHelp(t *testing.T) {
@@ -93,6 +98,45 @@ func TestTopicsFromTheCommandLine(t *testing.T) {
 			t.Errorf("%s", out)
 		}
 	})
+}
+
+// TestEachListenerLeadsToItself has two of them, at addresses of different kinds.
+func TestEachListenerLeadsToItself(t *testing.T) {
+	b := start(t, t.TempDir()+"/data", "listeners=INSIDE://127.0.0.2:0,OUTSIDE://[::1]:0",
+		"listener.security.protocol.map=INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT", "inter.broker.listener.name=INSIDE")
+	outside := serves.FindStringSubmatch(b.said.String())[2]
+	if !strings.HasPrefix(b.addr, "127.0.0.2:") || !strings.HasPrefix(outside, "[::1]:") {
+		t.Fatalf("%s and %s", b.addr, outside)
+	}
+	b.kring("from inside\n", "produce", "words").ok(t)
+	if out := kring(t, "", "consume", "words", "--from-beginning", "-e", "-b", outside).ok(t); out != "from inside\n" {
+		t.Errorf("%q", out)
+	}
+	for _, addr := range []string{b.addr, outside} {
+		cl, err := kgo.NewClient(kgo.SeedBrokers(addr))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cl.Close()
+		meta, err := kadm.NewClient(cl).BrokerMetadata(t.Context())
+		if err != nil || len(meta.Brokers) != 1 || net.JoinHostPort(meta.Brokers[0].Host, fmt.Sprint(meta.Brokers[0].Port)) != addr {
+			t.Errorf("%s is told of %+v (%v)", addr, meta.Brokers, err)
+		}
+	}
+}
+
+// TestEveryAddressIsListenedOn leaves the host out: clients are told a name of this machine.
+func TestEveryAddressIsListenedOn(t *testing.T) {
+	b := start(t, t.TempDir()+"/data", "listeners=PLAINTEXT://:0")
+	host, port, err := net.SplitHostPort(b.addr)
+	if err != nil || host == "" {
+		t.Fatalf("%s: %v", b.addr, err)
+	}
+	for _, address := range []string{"127.0.0.1:" + port, "127.0.0.3:" + port, "[::1]:" + port} {
+		if out := kring(t, "x\n", "produce", "words", "-b", address); out.status != 0 {
+			t.Errorf("%s: %s", address, out.errOut)
+		}
+	}
 }
 
 // seen is a record of consume --json.
