@@ -2,6 +2,7 @@ package ring
 
 import (
 	"io/fs"
+	"runtime"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -142,6 +143,7 @@ func (f *file) writeNow(bufs [][]byte, at int64, flags uintptr) (done int64, e u
 		}
 		got, _, err := unix.Syscall6(unix.SYS_PWRITEV2, uintptr(f.fd), uintptr(unsafe.Pointer(&vecs[0])), uintptr(n),
 			uintptr(at+done), 0, flags)
+		runtime.KeepAlive(bufs)
 		if err != 0 && err != unix.EINTR {
 			e = err
 			break

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -28,6 +29,45 @@ func TestCollectorRunsBesideWaitingLoops(t *testing.T) {
 		close(done)
 	}()
 	wait(t, done, "collecting 20 times")
+}
+
+// What the arena is left with must be nothing to the collector: the memory it names is long something else.
+func TestCollectorSeesNothingOfTheArena(t *testing.T) {
+	dir := t.TempDir()
+	k := onLoops(t, 1, Options{WritePath: "pwrite", Dirs: []string{dir}})
+	stop, stopped := make(chan bool), make(chan bool)
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				runtime.GC()
+			}
+		}
+	}()
+	on(t, k.Loops()[0], func(task *Task) {
+		f, err := task.Open(filepath.Join(dir, "f"), Write|Create)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer f.Close()
+		for range 20 {
+			var bufs [][]byte
+			for range 300 {
+				bufs = append(bufs, make([]byte, 40000))
+			}
+			runtime.GC() // frees those of the round before, which the arena still names
+			if op := task.Wait(func(op *Op) { f.Write(bufs, 0, op) }); op.Err != nil {
+				t.Error(op.Err)
+				return
+			}
+		}
+	})
+	close(stop)
+	wait(t, stopped, "the collector")
 }
 
 func TestIdleLoopsCostNothing(t *testing.T) {
