@@ -123,7 +123,7 @@ func (l *Log) Remove(t *ring.Task) error {
 
 // still says whether nothing works on the log's files any more.
 func (l *Log) still() bool {
-	return l.quiet() && !l.finishing && !l.epochsBusy && !l.reverting && l.removals == 0
+	return l.quiet() && !l.finishing && !l.epochsBusy && !l.reverting && !l.spilling && l.removals == 0
 }
 
 // removeTree removes a partition's directory and the files in it.

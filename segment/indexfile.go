@@ -6,7 +6,7 @@ type indexFile struct {
 	first int    // entries that are on file only
 	disk  int    // entries on file; the file may be longer and is cut when the segment is closed
 	width int
-	saved bool // the file exists and has no more than disk entries
+	saved bool // the file exists, has no more than disk entries and is durable
 }
 
 func (x *indexFile) len() int { return x.first + len(x.mem)/x.width }

@@ -41,9 +41,12 @@ func (l *Log) Retain(t *ring.Task, now int64, highWatermark Offset) (int, error)
 	}
 	l.prods.expire(now, l.conf.ProducerExpireMs)
 	if l.idleEnd == l.end {
-		l.recent.drop()
+		l.rest(t)
 	}
 	l.idleEnd = l.end
+	if err := l.refusal(); err != nil {
+		return 0, err
+	}
 	n, err := l.countRetired(t, now, highWatermark)
 	if n == 0 || err != nil {
 		return 0, err
@@ -72,6 +75,33 @@ func (l *Log) Retain(t *ring.Task, now int64, highWatermark Offset) (int, error)
 	}
 	l.remove(retired)
 	return n, nil
+}
+
+// rest gives back the memory that only a log with appends needs.
+func (l *Log) rest(t *ring.Task) {
+	l.recent.drop()
+	if l.writing == nil {
+		l.files.giveBack(l.inflight)
+		l.inflight = nil
+	}
+	s := l.active()
+	if len(s.index.mem) == 0 && len(s.times.mem) == 0 || l.finishing || l.spilling || l.reverting {
+		return
+	}
+	// Not durably: the active segment's indexes are rebuilt after an unclean stop.
+	l.spilling = true
+	err := s.index.write(t, s.path(indexSuffix), false)
+	if err == nil {
+		err = s.times.write(t, s.path(timeSuffix), false)
+	}
+	l.spilling = false
+	if err == nil {
+		s.index.drop()
+		s.times.drop()
+	} else {
+		l.warn("the indexes could not be written; they stay in memory", "cause", err)
+	}
+	l.notify()
 }
 
 // countRetired says how many segments from the first on are to go.

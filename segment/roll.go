@@ -87,7 +87,7 @@ func (l *Log) finish(t *ring.Task, s *segment) error {
 	if err := s.open(t); err != nil {
 		return err
 	}
-	l.until(t, func() bool { return !s.room.busy && l.syncing != s || l.closed })
+	l.until(t, func() bool { return !s.room.busy && l.syncing != s && !l.spilling || l.closed })
 	if l.closed {
 		return ErrClosed
 	}
@@ -151,10 +151,10 @@ func writeSynced(t *ring.Task, path string, b []byte) error {
 
 // writeIndexes brings the index files up to date and to their right sizes, durably.
 func (s *segment) writeIndexes(t *ring.Task) error {
-	if err := s.index.write(t, s.path(indexSuffix)); err != nil {
+	if err := s.index.write(t, s.path(indexSuffix), true); err != nil {
 		return err
 	}
-	if err := s.times.write(t, s.path(timeSuffix)); err != nil {
+	if err := s.times.write(t, s.path(timeSuffix), true); err != nil {
 		return err
 	}
 	if s.txnDirty {
@@ -167,8 +167,8 @@ func (s *segment) writeIndexes(t *ring.Task) error {
 }
 
 // write appends what the file lacks and cuts off what it has too much (Kafka's active indexes are long and full of zeros).
-func (x *indexFile) write(t *ring.Task, path string) error {
-	if x.saved && x.disk == x.len() {
+func (x *indexFile) write(t *ring.Task, path string, durably bool) error {
+	if x.disk == x.len() && (x.saved || !durably) {
 		return nil
 	}
 	f, err := t.Open(path, ring.Write|ring.Create)
@@ -185,9 +185,11 @@ func (x *indexFile) write(t *ring.Task, path string) error {
 	if err := t.Truncate(f, int64(n*x.width)); err != nil {
 		return err
 	}
-	if err := t.Sync(f); err != nil {
-		return err
+	if durably {
+		if err := t.Sync(f); err != nil {
+			return err
+		}
 	}
-	x.disk, x.saved = n, n == x.len()
+	x.disk, x.saved = n, durably && n == x.len()
 	return nil
 }

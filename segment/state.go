@@ -56,6 +56,7 @@ type Log struct {
 	parentDirty bool
 
 	finishing  bool // a task works on rolled segments
+	spilling   bool // a task writes the active segment's indexes
 	removals   int  // tasks that rename deleted segments
 	epochsBusy bool
 	epochsNew  bool

@@ -37,7 +37,7 @@ func (l *Log) TruncateTo(t *ring.Task, o Offset) error {
 }
 
 // quiet says whether neither a write nor a sync is under way.
-func (l *Log) quiet() bool { return l.writing == nil && l.syncing == nil }
+func (l *Log) quiet() bool { return l.writing == nil && l.syncing == nil && !l.spilling }
 
 // revert takes back, on a full disk, what is appended but not on file. Nobody can have read it.
 func (l *Log) revert() {
@@ -68,6 +68,10 @@ func (l *Log) takeBack(t *ring.Task, o Offset, position int64) error {
 	l.segs = slices.Delete(l.segs, i+1, len(l.segs))
 	for _, c := range cutOff {
 		c.gone = true
+		if c.opening { // it would make the file anew behind our back
+			t.Suspend(func(wake func()) { c.waiting = append(c.waiting, func(error) { wake() }) })
+		}
+		l.namesDirty = true // a removed name that comes back after a power cut would cut off what is appended from now on
 		l.files.giveBack(c.pending)
 		c.pending = nil
 		if c.pins == 0 {
