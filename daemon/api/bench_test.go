@@ -229,11 +229,11 @@ func BenchmarkFetch(b *testing.B) {
 	}
 }
 
-// BenchmarkTail is a record's way from a producer to a consumer that waits for it in a session of six partitions.
+// BenchmarkTail is a record's way from a producer to a consumer that waits for it in a session of many partitions.
 func BenchmarkTail(b *testing.B) {
-	for _, loops := range []int{1, 2} {
-		b.Run(fmt.Sprintf("%d loops", loops), func(b *testing.B) {
-			x := newReal(b, loops, 6)
+	for _, bb := range []struct{ loops, partitions int }{{1, 6}, {2, 6}, {1, 1000}} {
+		b.Run(fmt.Sprintf("%d loops, %d partitions", bb.loops, bb.partitions), func(b *testing.B) {
+			x := newReal(b, bb.loops, bb.partitions)
 			dial := func() net.Conn {
 				c, err := net.Dial("tcp", x.addr)
 				if err != nil {
@@ -248,7 +248,7 @@ func BenchmarkTail(b *testing.B) {
 			first.Version, first.MaxWaitMillis, first.MinBytes, first.MaxBytes, first.ReplicaID, first.SessionEpoch = 12, 0, 1, 50<<20, -1, 0
 			rt := kmsg.NewFetchRequestTopic()
 			rt.Topic = "a"
-			for i := range 6 {
+			for i := range bb.partitions {
 				rp := kmsg.NewFetchRequestTopicPartition()
 				rp.Partition, rp.PartitionMaxBytes = int32(i), 1<<20
 				rt.Partitions = append(rt.Partitions, rp)
