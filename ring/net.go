@@ -154,6 +154,7 @@ func (l *loop) Attach(s Socket, r Receiver) Conn {
 		c.local = addrPort(sa)
 	}
 	unix.SetsockoptInt(c.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	unix.SetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1) // a peer that is gone without a word is found in hours, as by Kafka
 	c.next = l.conns
 	if c.next != nil {
 		c.next.prev = c
