@@ -30,7 +30,8 @@ func (d *dumper) index(f *dumpFile, base Offset) error {
 		return nil
 	}
 	if d.o.IndexSanity {
-		return d.sanity(f, len(b)%indexEntry == 0 && offsetIndex(live(x, indexEntry, func(i int) int32 { r, _ := x.at(i); return r })).check(1<<40) == nil)
+		used := offsetIndex(live(x, indexEntry, func(i int) int32 { r, _ := x.at(i); return r }))
+		return d.sanity(f, len(b)%indexEntry == 0 && used.check(1<<40) == nil)
 	}
 	log := d.beside(f, indexSuffix, logSuffix)
 	if log != nil {
@@ -166,7 +167,8 @@ func (d *dumper) txns(f *dumpFile, base Offset) error {
 	}
 	for i := range x.len() {
 		a := x.at(i)
-		fmt.Fprintf(d.w, "version: 0 producerId: %d firstOffset: %d lastOffset: %d lastStableOffset: %d\n", a.ProducerID, a.First, a.Last, a.LastStable)
+		fmt.Fprintf(d.w, "version: 0 producerId: %d firstOffset: %d lastOffset: %d lastStableOffset: %d\n",
+			a.ProducerID, a.First, a.Last, a.LastStable)
 	}
 	return nil
 }

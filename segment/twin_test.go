@@ -150,6 +150,16 @@ func liveAndDieOn(t *testing.T, r *rig) {
 		}
 		w.acked = 0
 		appendMany(t, r, l, w, 20+rnd.IntN(60), every)
+		for range rnd.IntN(3) { // twice in a row without an append: the log comes to rest
+			r.do("retain", func(task *ring.Task) {
+				if n, err := l.Retain(task, epoch, 0); n != 0 || err != nil {
+					t.Fatal(n, err)
+				}
+			})
+		}
+		if rnd.IntN(3) == 0 {
+			appendMany(t, r, l, w, 10, every)
+		}
 		compareTimes(t, r, l, w)
 		if err := w.isPrefix(r.readAll(l, 1+rnd.IntN(6000))); err != nil {
 			t.Fatalf("while running: %v", err)
