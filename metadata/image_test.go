@@ -47,6 +47,29 @@ func TestImageIsImmutable(t *testing.T) {
 		}
 		images, want = append(images, e.Image()), append(want, model)
 	}
+	for i, m := range images[1:] {
+		changed := map[string]bool{}
+		for was, is := range m.Changes(images[i]) {
+			x := is
+			if x == nil {
+				x = was
+			}
+			if changed[x.Name] || was != want[i][x.Name] || is != want[i+1][x.Name] || was == is {
+				t.Fatalf("change %d of topic %s is told wrongly", i, x.Name)
+			}
+			changed[x.Name] = true
+		}
+		for name, x := range want[i+1] {
+			if want[i][name] != x && !changed[name] {
+				t.Fatalf("change %d of topic %s is not told", i, name)
+			}
+		}
+		for name := range want[i] {
+			if want[i+1][name] == nil && !changed[name] {
+				t.Fatalf("loss %d of topic %s is not told", i, name)
+			}
+		}
+	}
 	for i, m := range images {
 		partitions := 0
 		for name, x := range want[i] {

@@ -1,8 +1,6 @@
 package controller
 
 import (
-	"slices"
-
 	"kring/metadata"
 	"kring/ring"
 )
@@ -45,64 +43,63 @@ func (c *Controller) markDeletions(t *ring.Task, names []string) error {
 
 // tryDeletions begins the deletion of the topics marked for it and ends that of those whose replicas are all gone.
 func (c *Controller) tryDeletions(t *ring.Task) error {
+	var begin []*topic
 	for _, x := range c.ctx.sorted() {
-		if !x.deleting {
-			continue
-		}
-		if !x.stopping {
-			if err := c.beginDeletion(t, x); err != nil {
-				return err
-			}
-		}
-		if x.stopping && x.left == 0 && !x.halted {
-			if err := c.completeDeletion(t, x); err != nil {
-				return err
-			}
+		if x.deleting && !x.stopping {
+			begin = append(begin, x)
 		}
 	}
-	return nil
+	if err := c.beginDeletions(t, begin); err != nil {
+		return err
+	}
+	var complete []*topic
+	for _, x := range c.ctx.sorted() {
+		if x.stopping && x.left == 0 && !x.halted {
+			complete = append(complete, x)
+		}
+	}
+	return c.completeDeletions(t, complete)
 }
 
-// beginDeletion takes a topic out of the picture, its replicas offline (which rewrites every state once per replica, as Kafka
-// does), and has them deleted. A replica on a broker that is not there halts the deletion.
-func (c *Controller) beginDeletion(t *ring.Task, x *topic) error {
+// beginDeletions takes topics out of the picture, their replicas offline (which rewrites every state once per replica, as Kafka
+// does), and has them deleted. A replica on a broker that is not there halts the deletion of its topic.
+func (c *Controller) beginDeletions(t *ring.Task, topics []*topic) error {
+	if len(topics) == 0 {
+		return nil
+	}
 	b := c.newBatch()
-	b.remove(x)
-	b.send()
-	var replicas []int32
-	for _, p := range x.partitions {
-		p.state = offline
-		for _, r := range p.replicas {
-			if !slices.Contains(replicas, r) {
-				replicas = append(replicas, r)
+	byReplica := map[int32][]*partition{}
+	for _, x := range topics {
+		b.remove(x)
+		x.halted = false
+		for _, p := range x.partitions {
+			p.state = offline
+			for _, r := range p.replicas {
+				if c.ctx.live(r) {
+					byReplica[r] = append(byReplica[r], p)
+					continue
+				}
+				c.log.Warn("topic cannot be deleted while a broker with a replica of it is away", "topic", x.name, "broker", r)
+				x.halted = true
 			}
 		}
 	}
-	slices.Sort(replicas)
-	x.stopping, x.halted = true, false
+	b.send()
 	deletions := c.newBatch()
-	for _, r := range replicas {
-		if !c.ctx.live(r) {
-			c.log.Warn("topic cannot be deleted while a broker with a replica of it is away", "topic", x.name, "broker", r)
-			x.halted = true
-			continue
-		}
-		var parts []*partition
-		for _, p := range x.partitions {
-			if slices.Contains(p.replicas, r) {
-				parts = append(parts, p)
-			}
-		}
-		if err := c.replicasOffline(t, parts, r, deletions); err != nil {
-			x.stopping = false
+	for _, broker := range c.ctx.brokers {
+		parts := byReplica[broker.ID]
+		if err := c.replicasOffline(t, parts, broker.ID, deletions); err != nil {
 			return err
 		}
 		for _, p := range parts {
-			deletions.stop(p, r, true)
-			if r == c.self {
-				x.left++
-			}
+			deletions.stop(p, broker.ID, true)
 		}
+	}
+	for _, x := range topics {
+		x.stopping = true
+	}
+	for _, p := range byReplica[c.self] {
+		p.topic.left++
 	}
 	deletions.send()
 	return nil
@@ -121,51 +118,79 @@ func (c *Controller) replicasDeleted(t *ring.Task, deleted, failed []*partition)
 	return c.tryDeletions(t)
 }
 
-// completeDeletion removes a topic's nodes from below, then its configuration, then the marker, each checked against the
+// completeDeletions removes topics' nodes from below, then their configurations, then the markers, each checked against the
 // controller's epoch.
-func (c *Controller) completeDeletion(t *ring.Task, x *topic) error {
-	if err := c.deleteTree(t, metadata.TopicPath(x.name)); err != nil {
+func (c *Controller) completeDeletions(t *ring.Task, topics []*topic) error {
+	if len(topics) == 0 {
+		return nil
+	}
+	var roots, rest []string
+	for _, x := range topics {
+		roots = append(roots, metadata.TopicPath(x.name))
+		rest = append(rest, metadata.TopicConfigPath(x.name), metadata.DeleteTopicPath(x.name))
+	}
+	if err := c.deleteTrees(t, roots); err != nil {
 		return err
 	}
-	if err := c.deleteTree(t, metadata.TopicConfigPath(x.name)); err != nil {
+	if err := c.deleteTrees(t, rest); err != nil {
 		return err
 	}
-	if err := c.deleteTree(t, metadata.DeleteTopicPath(x.name)); err != nil {
-		return err
+	for _, x := range topics {
+		delete(c.ctx.topics, x.name)
+		c.log.Info("topic deleted", "topic", x.name, "id", x.id)
 	}
-	delete(c.ctx.topics, x.name)
-	c.log.Info("topic deleted", "topic", x.name, "id", x.id)
 	return nil
 }
 
-// deleteTree removes a node and all below it, children first; one that is gone is no error.
-func (c *Controller) deleteTree(t *ring.Task, path string) error {
-	var order []string
-	level := []string{path}
+// deleteTrees removes nodes and all below them, one tree after the other, children first; one that is gone is no error.
+func (c *Controller) deleteTrees(t *ring.Task, roots []string) error {
+	below := make([][]string, len(roots)) // each tree's paths, from the root down
+	level, owner := roots, make([]int, len(roots))
+	for i := range owner {
+		owner[i] = i
+	}
 	for len(level) > 0 {
-		order = append(order, level...)
 		var next []string
-		for _, p := range level {
-			names, err := c.store.children(t, p, false)
-			if err != nil && !is(err, metadata.ErrNoNode) {
-				return err
+		var nextOwner []int
+		names := c.childrenAll(t, level)
+		for i, p := range level {
+			below[owner[i]] = append(below[owner[i]], p)
+			if names[i].err != nil && !is(names[i].err, metadata.ErrNoNode) {
+				return names[i].err
 			}
-			for _, name := range names {
-				next = append(next, p+"/"+name)
+			for _, name := range names[i].names {
+				next, nextOwner = append(next, p+"/"+name), append(nextOwner, owner[i])
 			}
 		}
-		level = next
+		level, owner = next, nextOwner
 	}
-	// Deepest first; the store applies them in the order they are asked for.
-	slices.Reverse(order)
-	multis := make([][]metadata.Op, len(order))
-	for i, p := range order {
-		multis[i] = c.ctx.fenced(metadata.Delete(p, metadata.AnyVersion))
+	var multis [][]metadata.Op
+	for _, tree := range below {
+		for i := len(tree) - 1; i >= 0; i-- {
+			multis = append(multis, c.ctx.fenced(metadata.Delete(tree[i], metadata.AnyVersion)))
+		}
 	}
+	// The store applies them in the order they are asked for.
 	for _, a := range c.store.doAll(t, multis) {
 		if err := c.ctx.verdict(a); err != nil && !is(err, metadata.ErrNoNode) {
 			return err
 		}
 	}
 	return nil
+}
+
+type listed struct {
+	names []string
+	err   error
+}
+
+func (c *Controller) childrenAll(t *ring.Task, paths []string) []listed {
+	out := make([]listed, len(paths))
+	each(t, len(paths), func(i int, done func(error)) {
+		c.o.Store.Children(paths[i], false, func(names []string, _ metadata.Stat, err error) {
+			out[i] = listed{names, err}
+			done(err)
+		})
+	})
+	return out
 }
