@@ -51,37 +51,42 @@ func (b *Broker) dynamic(own, all metadata.Config) {
 	b.limit(c)
 }
 
-// onImage publishes a picture and puts changed settings in force.
+// onImage publishes a picture and puts changed settings in force. It looks at the topics that changed only, unless the broker's own
+// settings did.
 func (b *Broker) onImage(m *metadata.Image) {
-	old := b.image
-	b.image = m
-	all := old == nil
-	if old != nil && !(old.BrokerConfig(b.node.ID).Equal(m.BrokerConfig(b.node.ID)) &&
+	old, first, all := b.image, b.image == nil, false
+	if first {
+		old = metadata.NewImage()
+	} else if !(old.BrokerConfig(b.node.ID).Equal(m.BrokerConfig(b.node.ID)) &&
 		old.BrokerConfig(metadata.NoBroker).Equal(m.BrokerConfig(metadata.NoBroker))) {
 		b.dynamic(m.BrokerConfig(b.node.ID), m.BrokerConfig(metadata.NoBroker))
 		all = true
 	}
+	b.image = m
 	b.node.SetImage(m)
-	for t := range m.Topics() {
-		if old != nil && old.Topic(t.Name) == t && !all {
+	for was, is := range m.Changes(old) {
+		if is == nil {
+			delete(b.configs, was.Name)
 			continue
 		}
-		if old != nil && (old.Topic(t.Name) == nil || !old.Topic(t.Name).Config.Equal(t.Config)) {
-			b.tellIdle(t.Name, t.Config)
+		if !first && (was == nil || !was.Config.Equal(is.Config)) {
+			b.tellIdle(is.Name, is.Config)
 		}
-		was, known := b.configs[t.Name]
-		if all || !known || !was.Equal(t.Config) {
-			b.configs[t.Name] = t.Config
-			b.configure(t.Name, b.settingsOf(t.Config))
+		if set, known := b.configs[is.Name]; !known || !set.Equal(is.Config) {
+			b.apply(is)
 		}
 	}
-	if old != nil {
-		for t := range old.Topics() {
-			if m.Topic(t.Name) == nil {
-				delete(b.configs, t.Name)
-			}
+	if all {
+		for t := range m.Topics() {
+			b.apply(t)
 		}
 	}
+}
+
+// apply puts a topic's settings in force.
+func (b *Broker) apply(t *metadata.Topic) {
+	b.configs[t.Name] = t.Config
+	b.configure(t.Name, b.settingsOf(t.Config))
 }
 
 // tellIdle warns about the settings of a topic that are kept and shown and do nothing yet.
