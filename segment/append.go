@@ -119,9 +119,9 @@ func (l *Log) mustRoll(s *segment, n, maxMs int64, last Offset) bool {
 	case s.size > c.SegmentBytes-n || s.full(c):
 		return true
 	case s.firstMs >= 0:
-		return maxMs-s.firstMs > c.SegmentMs-c.SegmentJitterMs
+		return maxMs-s.firstMs > c.SegmentMs-s.jitterMs
 	}
-	return l.loop.UnixMilli()-s.modMilli > c.SegmentMs-c.SegmentJitterMs
+	return l.loop.UnixMilli()-s.modMilli > c.SegmentMs-s.jitterMs
 }
 
 // place gives a's bytes their position in s and notes all that follows from them.

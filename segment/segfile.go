@@ -40,6 +40,7 @@ type segment struct {
 	maxKnown bool
 	lastMs   int64 // of the last time entry
 	modMilli int64
+	jitterMs int64 // taken from segment.ms, so that not all logs roll at once
 
 	pending  [][]byte
 	snapshot []byte // producer state as of next, written when the segment is finished
@@ -48,8 +49,13 @@ type segment struct {
 }
 
 func (l *Log) newSegment(base Offset) *segment {
+	jitter := int64(0)
+	if most := min(l.conf.SegmentJitterMs, l.conf.SegmentMs); most > 0 {
+		jitter = l.loop.Rand().Int64N(most)
+	}
 	return &segment{
-		log: l, base: base, next: base, firstMs: noTimestamp, maxMs: noTimestamp, maxLast: base, maxKnown: true,
+		jitterMs: jitter,
+		log:      l, base: base, next: base, firstMs: noTimestamp, maxMs: noTimestamp, maxLast: base, maxKnown: true,
 		index: indexFile{width: indexEntry}, times: indexFile{width: timeEntry}, modMilli: l.loop.UnixMilli(),
 	}
 }

@@ -24,6 +24,7 @@ type rig struct {
 	m     *simring.Machine
 	loop  ring.Loop
 	files *Files
+	logs  []*Log
 }
 
 // epoch is the wall clock of a rig at its start: shortly after the golden log dirs were written.
@@ -40,6 +41,7 @@ func newRig(tb testing.TB, seed uint64) *rig {
 // boot starts a process (anew, after Kill or Crash).
 func (r *rig) boot() {
 	r.loop = r.m.Loops(1)[0]
+	r.logs = nil
 	r.files = NewFiles(r.loop, 8)
 }
 
@@ -53,8 +55,17 @@ func (r *rig) do(what string, fn func(*ring.Task)) {
 			done = true
 		})
 	})
-	if err := r.w.RunUntil(what, time.Hour, func() bool { return done }); err != nil {
+	if err := r.w.RunUntil(what, time.Hour, func() bool { r.check(); return done }); err != nil {
 		r.tb.Fatal(err)
+	}
+}
+
+// check looks at the truths of all logs, now and then: it costs more than a step.
+func (r *rig) check() {
+	if r.w.Steps()%16 == 0 {
+		for _, l := range r.logs {
+			l.checkAll()
+		}
 	}
 }
 
@@ -78,6 +89,7 @@ func (r *rig) open(o Options) *Log {
 			r.tb.Fatalf("open %s: %v", o.Dir, err)
 		}
 	})
+	r.logs = append(r.logs, l)
 	return l
 }
 
