@@ -56,7 +56,10 @@ type Op struct {
 // Message is a call from one loop (or goroutine) to another; embed it and set Run once.
 type Message struct {
 	// Run is called on the receiving loop.
-	Run  func(*Message)
+	Run func(*Message)
+	// From is the loop that posts, if it is one and says so: a sleeping receiver is then woken by the poster's ring, with its
+	// next enter, and not by a system call of its own.
+	From Loop
 	next *Message
 }
 

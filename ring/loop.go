@@ -258,6 +258,9 @@ func (l *loop) completions() {
 			if c.flags&cqeBuffer != 0 {
 				l.recycle(uint16(c.flags >> cqeBufferShift))
 			}
+			if i == 0 && c.res < 0 && c.user>>tagShift == tagWake {
+				l.wakeFailed(c)
+			}
 			continue
 		}
 		l.complete(i, c)

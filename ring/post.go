@@ -21,15 +21,33 @@ var one = []byte{1, 0, 0, 0, 0, 0, 0, 0}
 
 func (b *inbox) empty() bool { return b.messages.Load() == nil && b.ops.Load() == nil }
 
-func (b *inbox) wake() {
+// claim is true for the one who is to wake the loop.
+func (b *inbox) claim() bool {
 	if b.asleep.Load() && b.asleep.CompareAndSwap(true, false) {
 		b.wakes.Add(1)
-		for {
-			if _, err := unix.Write(b.event, one); err != unix.EINTR {
-				return
-			}
+		return true
+	}
+	return false
+}
+
+// kick wakes the loop by its eventfd.
+func (b *inbox) kick() {
+	for {
+		if _, err := unix.Write(b.event, one); err != unix.EINTR {
+			return
 		}
 	}
+}
+
+// wakeBy has from's ring send a completion to l's. It speaks up only if it fails, and then wakeFailed kicks.
+func (l *loop) wakeBy(from *loop) {
+	from.stats.RingWakes++
+	e := from.r.next()
+	e.op, e.fd, e.flags, e.user = opMsgRing, int32(l.r.fd), sqeCQESkipSuccess, tagWake<<tagShift|uint64(l.id)<<32
+}
+
+func (l *loop) wakeFailed(c cqe) {
+	l.k.own[uint32(c.user>>32)&genMask].in.kick()
 }
 
 // Post runs m.Run on this loop.
@@ -40,7 +58,14 @@ func (l *loop) Post(m *Message) {
 			break
 		}
 	}
-	l.in.wake()
+	if !l.in.claim() {
+		return
+	}
+	if from, ok := m.From.(*loop); ok && from.k == l.k && from.ops[opMsgRing] && from != l {
+		l.wakeBy(from)
+		return
+	}
+	l.in.kick()
 }
 
 // postOp is how a helper brings back an op.
@@ -51,7 +76,9 @@ func (l *loop) postOp(op *Op) {
 			break
 		}
 	}
-	l.in.wake()
+	if l.in.claim() {
+		l.in.kick()
+	}
 }
 
 // posts runs what was left.

@@ -26,6 +26,7 @@ const (
 	genMask  = 1<<24 - 1
 	tagShift = 56
 	tagRead  = 1 // the read of a file part, linked before a send
+	tagWake  = 2 // with slot 0: a wake of the loop whose index stands for the generation
 )
 
 // slot is an operation under way. It keeps reachable what the kernel reads or writes.

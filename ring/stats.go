@@ -7,6 +7,7 @@ type Stats struct {
 	Turns, Enters, Sleeps    uint64 // a sleep is an enter that gave the processor away
 	Submissions, Completions uint64
 	Posts, Wakes, Offloads   uint64
+	RingWakes                uint64 // of other loops, by this one's ring
 	Accepted, Connections    uint64
 	ReceivedBytes, SentBytes uint64
 	DirectReceives           uint64 // into the frame's own buffer

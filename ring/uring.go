@@ -25,6 +25,7 @@ const (
 	opRenameat    = 35
 	opUnlinkat    = 36
 	opMkdirat     = 37
+	opMsgRing     = 40
 	opFtruncate   = 55 // 6.9
 
 	sqeIOLink         = 1 << 2

@@ -145,7 +145,7 @@ func (c *Context) On(from *Context, fn func()) {
 		return
 	}
 	e := &errand{fn: fn}
-	e.Run = func(*ring.Message) { e.fn() }
+	e.Run, e.From = func(*ring.Message) { e.fn() }, from.Loop
 	c.Loop.Post(&e.Message)
 }
 

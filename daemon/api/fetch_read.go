@@ -62,7 +62,7 @@ func (s *fetchShare) start(f *fetching, home *Context) {
 		s.fired = true
 		f.wake()
 	}
-	s.woken.Run = wake
+	s.woken.Run, s.woken.From = wake, home.Loop
 	s.more.Fire = func(*replication.Wait) {
 		if home == f.c {
 			wake(nil)
@@ -88,7 +88,7 @@ func (s *fetchShare) send() {
 		s.run()
 		return
 	}
-	s.Run = s.there
+	s.Run, s.From = s.there, s.f.c.Loop
 	s.home.Loop.Post(&s.Message)
 }
 
@@ -153,7 +153,7 @@ func (s *fetchShare) ready() {
 		s.f.home()
 		return
 	}
-	s.Run = s.back
+	s.Run, s.From = s.back, s.home.Loop
 	s.f.c.Loop.Post(&s.Message)
 }
 

@@ -80,7 +80,7 @@ func (s *produceShare) send() {
 		s.run()
 		return
 	}
-	s.Run = s.there
+	s.Run, s.From = s.there, s.request.c.Loop
 	s.home.Loop.Post(&s.Message)
 }
 
@@ -103,7 +103,7 @@ func (s *produceShare) finished() {
 		s.request.done()
 		return
 	}
-	s.Run = s.back
+	s.Run, s.From = s.back, s.home.Loop
 	s.request.c.Loop.Post(&s.Message)
 }
 
