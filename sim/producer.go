@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -131,6 +132,9 @@ func (p *producer) think() {
 	})
 }
 
+// filler makes values long.
+var filler = strings.Repeat("abcdefghijklmnopqrstuvwxyz", 100)
+
 func (p *producer) make() *parcel {
 	r := p.s.w.Rand()
 	b := batch.NewBuilder(p.codec)
@@ -141,8 +145,8 @@ func (p *producer) make() *parcel {
 	}
 	for range 1 + r.IntN(4) {
 		v := fmt.Sprintf("%d/%d/%d ", p.number, p.life, p.made)
-		for len(v) < size {
-			v += string(rune('a' + len(v)%26))
+		if n := len(v); n < size {
+			v += filler[n:size]
 		}
 		rec := &record{value: v, producer: p.number, number: p.made, life: p.life, ordered: p.kind == idempotent, offset: -1}
 		p.made++

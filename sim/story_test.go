@@ -11,7 +11,7 @@ import (
 
 // TestStories runs a fixed set of seeds with 1, 2 and 4 loops.
 func TestStories(t *testing.T) {
-	seeds := 60
+	seeds := 40
 	if testing.Short() {
 		seeds = 10
 	}
