@@ -20,6 +20,7 @@
 //   - Connections lost anywhere, mid-frame too, with everything on its way; clients that reconnect and send again: an
 //     idempotent producer's batch is there once, in order. (Several of its batches unanswered across a restart may be refused
 //     as out of order: the producer snapshot holds the last batch only, as Kafka's does.)
+//   - Any bytes on the port: an error or a close for who sent them, nothing for the others.
 //   - Slow disks, slow links, jumps of the wall clock.
 //
 // After the faults stop, every producer gets everything acknowledged and every consumer reaches the end; the broker then stops

@@ -39,6 +39,7 @@ var harms = []harm{
 		150 * time.Millisecond, restart},
 	{"failed store", failedStore, 100 * time.Millisecond, reboot},
 	{"clock", skewClock, 100 * time.Millisecond, goOn},
+	{"vandals", vandals, 100 * time.Millisecond, goOn},
 	{"topics", (*Story).changeTopics, 50 * time.Millisecond, goOn},
 }
 
