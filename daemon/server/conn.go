@@ -27,6 +27,7 @@ type Conn struct {
 
 	head, tail *Request // whose answers the ring has not been given, oldest first
 	count      int      // requests under way, those being sent included
+	unsent     int64    // bytes of their answers that lie in memory
 	backlog    []chunk
 	draining   bool
 
@@ -84,7 +85,7 @@ func (c *Conn) drain() {
 		return
 	}
 	c.draining = true
-	for len(c.backlog) > 0 && c.count < c.s.o.Pipeline && !c.ending && !c.closed {
+	for len(c.backlog) > 0 && !c.full() && !c.ending && !c.closed {
 		k := &c.backlog[0]
 		frame, rest := cutFrame(k.data)
 		b := k.b
@@ -98,6 +99,10 @@ func (c *Conn) drain() {
 	c.draining = false
 	c.flow()
 }
+
+// full says that the connection has as much under way as it may: a small request can have a large answer, and a peer that
+// does not read must not fill memory with them.
+func (c *Conn) full() bool { return c.count >= c.s.o.Pipeline || c.unsent > c.s.o.UnsentBytes }
 
 // request begins one request; it takes over one reference of b, and frame's bytes are charged already.
 func (c *Conn) request(frame []byte, b *ring.Buf) {
@@ -130,7 +135,7 @@ func (c *Conn) flow() {
 		c.s.waiting = append(c.s.waiting, c)
 		c.s.counters.Pauses++
 	}
-	want := c.ending || c.waits || len(c.backlog) > 0 || c.count >= c.s.o.Pipeline
+	want := c.ending || c.waits || len(c.backlog) > 0 || c.full()
 	if want == c.paused {
 		return
 	}

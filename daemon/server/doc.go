@@ -10,7 +10,8 @@
 //
 // Promises:
 //   - Requests of one connection are dispatched in the order they came; up to Options.Pipeline of them are under way at a
-//     time. A request counts until its answer has left, so a peer that does not read is not read from.
+//     time, fewer while their answers fill Options.UnsentBytes. A request counts until its answer has left, so a peer that
+//     does not read is not read from.
 //   - Body and ClientID stay valid until the answer is given (or Release); the bytes are the handler's to change.
 //   - No length is believed before it was compared with the limit; nothing is allocated for bytes that have not come.
 //   - When a connection ends, requests under way are told through Gone and may finish later; their answers go nowhere, but

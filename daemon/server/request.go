@@ -43,6 +43,7 @@ type Request struct {
 	next    *Request // in the connection's order, or in the pool
 	stage   stage
 	charged int64 // bytes counted in Server.held
+	unsent  int64 // bytes counted in Conn.unsent
 	out     *ring.Buf
 	parts   []ring.Part
 	release func(*Request)
@@ -72,13 +73,16 @@ func (r *Request) Reply(b []byte) { r.ReplyParts(append(r.parts[:0], ring.Part{B
 func (r *Request) ReplyParts(parts []ring.Part, release func(*Request)) {
 	r.end(answered)
 	more := int64(0)
+	r.unsent = int64(len(parts[0].Bytes))
 	for _, p := range parts[1:] {
 		if p.File == nil {
 			more += int64(len(p.Bytes))
+			r.unsent += int64(len(p.Bytes))
 		} else {
 			more += p.Len
 		}
 	}
+	r.Conn.unsent += r.unsent
 	wire.PutFrameSize(parts[0].Bytes, more)
 	r.parts, r.release = parts, release
 	r.Conn.ready(r)
@@ -150,6 +154,7 @@ func (r *Request) parse(frame []byte) Reason {
 func (r *Request) left() {
 	c := r.Conn
 	c.active = c.s.loop.Now()
+	c.unsent -= r.unsent
 	c.s.recycle(r)
 	c.count--
 	c.drain()
@@ -183,7 +188,7 @@ func (s *Server) recycle(r *Request) {
 	if cap(r.parts) > partsKept {
 		r.parts = nil
 	}
-	r.State, r.Conn, r.stage = nil, nil, free
+	r.State, r.Conn, r.stage, r.unsent = nil, nil, free, 0
 	s.busy--
 	r.next, s.pool = s.pool, r
 }

@@ -18,6 +18,8 @@ type Options struct {
 	Pipeline int
 	// QueuedBytes bounds the request bytes under way on this loop: above it no more is received.
 	QueuedBytes int64
+	// UnsentBytes bounds what the answers of one connection keep in memory: above it no more of its requests is taken.
+	UnsentBytes int64
 	// MemoryBytes bounds what half-received frames may help to fill: while the loop has lent out more, the one that has
 	// waited longest is closed.
 	MemoryBytes int64
@@ -30,6 +32,7 @@ const (
 	defaultIdleMax      = 10 * time.Minute
 	defaultPipeline     = 16 // clients keep 5 under way; more would let one connection fill the loop
 	defaultQueuedBytes  = 64 << 20
+	defaultUnsentBytes  = 1 << 20
 	defaultMemoryBytes  = 256 << 20 // a fourth of what the kernel's loops lend before they stop to receive
 	// halfGrace is how long a frame may take to come, even while memory is short.
 	halfGrace = time.Second
@@ -67,6 +70,9 @@ func New(loop ring.Loop, o Options, dispatch func(*Request)) *Server {
 	}
 	if o.QueuedBytes == 0 {
 		o.QueuedBytes = defaultQueuedBytes
+	}
+	if o.UnsentBytes == 0 {
+		o.UnsentBytes = defaultUnsentBytes
 	}
 	if o.MemoryBytes == 0 {
 		o.MemoryBytes = defaultMemoryBytes
