@@ -161,7 +161,8 @@ func (c *conn) advance(n int64) {
 }
 
 // gather collects what can leave in one send: bytes, and small ranges as reads into c.buf. more: a large range follows.
-func (c *conn) gather(vecs []iovec) (n int, total int64, more bool) {
+func (c *conn) gather(vecs []iovec) (n int, more bool) {
+	total := int64(0)
 	c.reads = c.reads[:0]
 	c.measureReads()
 	room := 0
@@ -175,16 +176,16 @@ func (c *conn) gather(vecs []iovec) (n int, total int64, more bool) {
 				continue
 			}
 			if n == len(vecs) || total >= sendMost {
-				return n, total, false
+				return n, false
 			}
 			if p.File == nil {
 				vecs[n] = vec(p.Bytes[skip:])
 			} else {
 				if left > inlineRange {
-					return n, total, true
+					return n, true
 				}
 				if len(c.reads) == sendReads || c.broken && len(c.reads) == 1 {
-					return n, total, false
+					return n, false
 				}
 				b := c.buf.B[room : room+int(left)]
 				room += int(left)
@@ -197,7 +198,7 @@ func (c *conn) gather(vecs []iovec) (n int, total int64, more bool) {
 		}
 		part = 0
 	}
-	return n, total, false
+	return n, false
 }
 
 // measureReads lends the memory that gather's reads need.
@@ -225,18 +226,14 @@ func (c *conn) measureReads() {
 
 func vec(b []byte) iovec { return iovec{addr(b), uint64(len(b))} }
 
-// sendGathered submits one send, linked behind the reads it needs. What goes before a large range leaves by a direct call, so
-// that the range can follow at once.
+// sendGathered submits one send, linked behind the reads it needs. What goes before a large range is marked as having more behind
+// it, and the range follows when it has left.
 func (c *conn) sendGathered() {
 	l := c.l
 	r := l.r
 	r.reserve(sendReads+1, sendVecs*iovecSize+msghdrSize+64)
 	vecs := r.iovecs(sendVecs)
-	n, total, more := c.gather(vecs)
-	if more && len(c.reads) == 0 {
-		c.sendNow(vecs[:n], total)
-		return
-	}
+	n, more := c.gather(vecs)
 	i, s := l.newSlot()
 	s.kind, s.conn = kindSend, c
 	c.send = i
@@ -266,25 +263,6 @@ func header(r *uring, vecs []iovec) uint64 {
 	return addr(m)
 }
 
-// sendNow sends bytes before a large range without a detour over the ring.
-func (c *conn) sendNow(vecs []iovec, total int64) {
-	m := header(c.l.r, vecs)
-	n, _, e := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(c.fd), uintptr(m), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL|unix.MSG_MORE)
-	switch {
-	case e == 0:
-		c.l.stats.Sends++
-		c.advance(int64(n))
-		if int64(n) < total {
-			c.poll()
-		}
-	case e == unix.EAGAIN:
-		c.poll()
-	case e == unix.EINTR:
-	default:
-		c.fail(e)
-	}
-}
-
 // sendRange hands a large range to the socket by sendfile; it returns how much.
 func (c *conn) sendRange(p *Part, most int64) int64 {
 	f := p.File.(*file)
@@ -296,7 +274,8 @@ func (c *conn) sendRange(p *Part, most int64) int64 {
 	off := from
 	l := c.l
 	l.offset[0] = off
-	sent, _, e := unix.Syscall6(unix.SYS_SENDFILE, uintptr(c.fd), uintptr(f.fd), uintptr(unsafe.Pointer(&l.offset[0])), uintptr(n), 0, 0)
+	// Raw: the socket does not block and the pages are there, so the processor need not be given away.
+	sent, _, e := unix.RawSyscall6(unix.SYS_SENDFILE, uintptr(c.fd), uintptr(f.fd), uintptr(unsafe.Pointer(&l.offset[0])), uintptr(n), 0, 0)
 	switch {
 	case e == 0 && sent == 0:
 		c.fail(io.ErrUnexpectedEOF) // the range reaches behind the end of the file
