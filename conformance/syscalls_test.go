@@ -40,7 +40,7 @@ func TestBytesMoveByTheRing(t *testing.T) {
 func countCalls(t *testing.T, b *broker) (map[string]int64, int64) {
 	t.Helper()
 	out := b.dir + "/strace"
-	o := bench.Options{Addr: b.addr, Topic: "load", Partitions: 6, Conns: 50, Size: 1024, Records: 1, Acks: 1, Rate: 6000,
+	o := bench.Options{Addr: b.addr, Topic: "load", Partitions: 6, Conns: 50, Size: 1024, Records: 1, Acks: 1,
 		Warm: time.Second, Duration: 3 * time.Second}
 	var trace *exec.Cmd
 	o.Progress = func(done float64, what string) {
