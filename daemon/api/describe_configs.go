@@ -10,7 +10,17 @@ import (
 	"kring/daemon/server"
 	"kring/metadata"
 	"kring/replication/controller"
+	"kring/wire"
 )
+
+// describedMost bounds the answer of one DescribeConfigs in bytes, roughly. The settings of ten thousand topics need a fourth
+// of it; with everything that can be asked of them twice as much as it allows.
+const describedMost = 64 << 20
+
+// considered is what a setting counts for that was looked up, even if it is not asked for.
+const considered = 64
+
+const tooMuchDescribed = "Excessively large number of configs per request."
 
 // describeConfigs tells the settings of topics and of this broker, with where each value comes from.
 func describeConfigs(c *Context, r *server.Request) {
@@ -19,24 +29,61 @@ func describeConfigs(c *Context, r *server.Request) {
 		return
 	}
 	resp := kmsg.NewPtrDescribeConfigsResponse()
+	size := 0
+	type name struct {
+		kind kmsg.ConfigResourceType
+		name string
+	}
+	seen := make(map[name]bool, len(m.Resources))
 	for i := range m.Resources {
 		resource := &m.Resources[i]
 		rr := kmsg.NewDescribeConfigsResponseResource()
 		rr.ResourceType, rr.ResourceName = resource.ResourceType, resource.ResourceName
-		entries, err := settingsOf(c, resource)
-		if err != nil {
-			rr.ErrorCode, rr.ErrorMessage = int16(codeOf(err)), messageOf(err)
+		var entries []config.Entry
+		var err error
+		switch id := (name{resource.ResourceType, resource.ResourceName}); {
+		case seen[id]:
+			// naming costs a few bytes, describing some thousands
+			rr.ErrorCode, rr.ErrorMessage = int16(wire.InvalidRequest), optional("Duplicate resource in request.")
+		case size > describedMost:
+			rr.ErrorCode, rr.ErrorMessage = int16(wire.PolicyViolation), optional(tooMuchDescribed)
+		default:
+			seen[id] = true
+			if entries, err = settingsOf(c, resource); err != nil {
+				rr.ErrorCode, rr.ErrorMessage = int16(codeOf(err)), messageOf(err)
+			}
 		}
+		size += considered * len(entries)
 		rr.Configs = make([]kmsg.DescribeConfigsResponseResourceConfig, 0, len(entries))
 		for i := range entries {
 			// a list that is there but empty means all, too
 			if len(resource.ConfigNames) == 0 || slices.Contains(resource.ConfigNames, entries[i].Name) {
 				rr.Configs = append(rr.Configs, described(m, &entries[i]))
+				size += sizeOf(&rr.Configs[len(rr.Configs)-1])
 			}
 		}
 		resp.Resources = append(resp.Resources, rr)
 	}
 	r.ReplyMessage(resp)
+}
+
+// sizeOf is about what a setting takes in the answer.
+func sizeOf(rc *kmsg.DescribeConfigsResponseResourceConfig) int {
+	const fixed = 16
+	size := fixed + len(rc.Name)
+	if rc.Value != nil {
+		size += len(*rc.Value)
+	}
+	if rc.Documentation != nil {
+		size += len(*rc.Documentation)
+	}
+	for i := range rc.ConfigSynonyms {
+		s := &rc.ConfigSynonyms[i]
+		if size += fixed + len(s.Name); s.Value != nil {
+			size += len(*s.Value)
+		}
+	}
+	return size
 }
 
 // settingsOf finds the settings of a resource.
