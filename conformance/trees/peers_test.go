@@ -18,9 +18,10 @@ import (
 
 // side is one of the two brokers under comparison.
 type side struct {
-	client  *kgo.Client
-	tree    func(testing.TB) tree
-	restart func(*testing.T)
+	client *kgo.Client
+	tree   func(testing.TB) tree
+	// restart stops the broker in order, or kills it, and starts it again.
+	restart func(t *testing.T, kill bool)
 }
 
 const patience = 60 * time.Second
@@ -51,7 +52,8 @@ func startKafka(t *testing.T) *side {
 	dir, zkPort, port := t.TempDir(), freePort(t), freePort(t)
 	peers(t, "zk", dir+"/zk", "clientPort="+zkPort)
 	t.Cleanup(func() { peers(t, "stop", dir+"/zk") })
-	args := append([]string{"kafka", dir + "/kafka", "port=" + port, "zookeeper.connect=127.0.0.1:" + zkPort}, settings...)
+	args := append([]string{"kafka", dir + "/kafka", "port=" + port, "zookeeper.connect=127.0.0.1:" + zkPort,
+		"zookeeper.session.timeout.ms=6000"}, settings...)
 	peers(t, args...)
 	t.Cleanup(func() { peers(t, "stop", dir+"/kafka", "KILL") })
 	c, events, err := zk.Connect([]string{"127.0.0.1:" + zkPort}, 10*time.Second, zk.WithLogger(quiet{}))
@@ -65,13 +67,38 @@ func startKafka(t *testing.T) *side {
 		}
 	}
 	s := &side{client: connect(t, port), tree: func(t testing.TB) tree { return zooKeeperTree(t, c) }}
-	s.restart = func(t *testing.T) {
-		peers(t, "stop", dir+"/kafka")
+	s.restart = func(t *testing.T, kill bool) {
+		if kill {
+			peers(t, "stop", dir+"/kafka", "KILL")
+			expire(t, c)
+		} else {
+			peers(t, "stop", dir+"/kafka")
+		}
 		peers(t, args...)
 		await(t, s.client)
 	}
 	await(t, s.client)
 	return s
+}
+
+// expire waits until the session of a killed broker has ended: before that it cannot register again.
+func expire(t *testing.T, c *zk.Conn) {
+	t.Helper()
+	late := time.After(patience)
+	for {
+		there, _, gone, err := c.ExistsW("/brokers/ids/1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !there {
+			return
+		}
+		select {
+		case <-gone:
+		case <-late:
+			t.Fatal("the session of the killed broker does not end")
+		}
+	}
 }
 
 type quiet struct{}
@@ -118,8 +145,13 @@ func startKring(t *testing.T) *side {
 		}
 	})
 	s := &side{client: connect(t, port), tree: func(t testing.TB) tree { return kringTree(t, dir) }}
-	s.restart = func(t *testing.T) {
-		stop()
+	s.restart = func(t *testing.T, kill bool) {
+		if kill {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		} else {
+			stop()
+		}
 		run()
 		await(t, s.client)
 	}

@@ -16,6 +16,7 @@ type step struct {
 	name    string
 	run     func(c *kgo.Client) string
 	restart bool
+	kill    bool // restart after a kill
 	// kafka and kring are the answers where kring's differs on purpose.
 	kafka, kring string
 }
@@ -46,10 +47,14 @@ func create(validateOnly bool, topics ...topicOf) func(*kgo.Client) string {
 	return createAt(7, validateOnly, topics...)
 }
 
+// createAt asks in a version of the request; a negative one gives it no time.
 func createAt(version int16, validateOnly bool, topics ...topicOf) func(*kgo.Client) string {
 	return func(c *kgo.Client) string {
 		req := kmsg.NewPtrCreateTopicsRequest()
 		req.Version, req.TimeoutMillis, req.ValidateOnly = version, 20000, validateOnly
+		if version < 0 {
+			req.Version, req.TimeoutMillis = -version, 0
+		}
 		for _, x := range topics {
 			t := kmsg.NewCreateTopicsRequestTopic()
 			t.Topic, t.NumPartitions, t.ReplicationFactor = x.name, x.partitions, x.factor
@@ -331,5 +336,10 @@ var steps = []step{
 	{name: "producer id after the restart", run: producerID},
 	{name: "topic after the restart", run: create(false, topicOf{"t4", 2, 1, nil, nil})},
 	{name: "deleted after the restart", run: remove("t1", "m2")},
+	{name: "restart after a kill", restart: true, kill: true},
+	{name: "topic after the kill", run: create(false, topicOf{"t5", 2, 1, nil, nil})},
+	{name: "partitions after the kill", run: grow(false, "t4", 3)},
+	{name: "producer id after the kill", run: producerID},
+	{name: "not waited for", run: createAt(-7, false, topicOf{"hasty", 1, 1, nil, nil})},
 	{name: "second restart", restart: true},
 }

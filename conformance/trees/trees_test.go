@@ -184,8 +184,8 @@ func TestSameTrees(t *testing.T) {
 	compare(t, "started")
 	for _, s := range steps {
 		if s.restart {
-			kafka.restart(t)
-			kring.restart(t)
+			kafka.restart(t, s.kill)
+			kring.restart(t, s.kill)
 		} else {
 			a, b := s.run(kafka.client), s.run(kring.client)
 			if s.kring == "" && a != b {

@@ -92,11 +92,12 @@ func creation(t *kmsg.CreateTopicsRequestTopic) controller.CreateTopic {
 
 // created fills in what became of one topic.
 func created(c *Context, rt *kmsg.CreateTopicsResponseTopic, t *controller.CreatedTopic) {
+	rt.TopicID = t.ID // also of a topic that was made but not waited for
 	if t.Err != nil {
 		rt.ErrorCode, rt.ErrorMessage = int16(codeOf(t.Err)), messageOf(t.Err)
 		return
 	}
-	rt.TopicID, rt.NumPartitions, rt.ReplicationFactor = t.ID, t.Partitions, t.ReplicationFactor
+	rt.NumPartitions, rt.ReplicationFactor = t.Partitions, t.ReplicationFactor
 	for _, e := range c.Config().DescribeTopic(overrides(t.Config)) {
 		rt.Configs = append(rt.Configs, kmsg.CreateTopicsResponseTopicConfig{Name: e.Name, Value: e.Value, ReadOnly: e.ReadOnly,
 			Source: int8(e.Source), IsSensitive: e.Sensitive})
