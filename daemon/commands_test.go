@@ -8,6 +8,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"syscall"
@@ -176,6 +179,26 @@ func TestJournalGetsPrioritiesAndNoTimes(t *testing.T) {
 	if !strings.Contains(out.String(), "time=") || !strings.Contains(out.String(), "level=WARN msg=x") {
 		t.Errorf("%q", out.String())
 	}
+}
+
+func TestCollectorIsPacedAfterEachCollection(t *testing.T) {
+	t.Setenv("GOGC", "")
+	t.Setenv("GOMEMLIMIT", "")
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	tuneMemory()
+	live := make([]byte, 200<<20)
+	percent := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	for range 100 { // the finalizer runs at its own time after a collection
+		runtime.GC()
+		if metrics.Read(percent); percent[0].Value.Uint64() == heapFraction {
+			break
+		}
+	}
+	if got := percent[0].Value.Uint64(); got != heapFraction {
+		t.Errorf("%d %% with %d bytes living, want %d", got, len(live), heapFraction)
+	}
+	runtime.KeepAlive(live)
 }
 
 func TestCollectorKeepsRoomNotAFactor(t *testing.T) {
