@@ -1,6 +1,6 @@
 package metadata
 
-// Zxid numbers the changes of a store, rising; failed ones use up numbers too.
+// Zxid numbers the changes of a store, rising, with gaps: refused ones may use up numbers.
 type Zxid int64
 
 // SessionID names a client's session; a new one is never equal to an older one.

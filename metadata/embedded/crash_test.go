@@ -382,6 +382,44 @@ func TestSnapshotFails(t *testing.T) {
 	}
 }
 
+// TestRotationFails: when the next log cannot be begun the store goes on with the one it has, which may then be torn.
+func TestRotationFails(t *testing.T) {
+	for _, c := range []struct {
+		what, pattern string
+		skip          int
+	}{{"open", ".log", 0}, {"write", "kring-store", 1}, {"sync", "kring-store", 1}, {"syncdir", dir, 0}} {
+		for seed := range uint64(20) {
+			b := newBench(seed)
+			client := storetest.NewClient(t, b.world(t))
+			b.m.FailNext(c.what, c.pattern, c.skip, 1, syscall.EIO)
+			b.store.rotateAt = 1
+			for i := range 3 {
+				if _, err := client.Do(metadata.Create(fmt.Sprint("/s", i), nil)); err != nil {
+					t.Fatalf("%s: %v", c.what, err)
+				}
+			}
+			if b.store.SnapshotErr() == nil {
+				t.Fatalf("%s: no failure was noticed", c.what)
+			}
+			b.do(t, func() {
+				b.store.Do([]metadata.Op{metadata.Create("/torn", bytes.Repeat([]byte{'x'}, 5000))}, func([]metadata.Result, error) {})
+			})
+			b.w.RunFor(time.Duration(b.w.Rand().IntN(300)) * time.Microsecond)
+			b.m.Crash()
+			b.m.CalmDown()
+			if err := b.start(t); err != nil {
+				t.Fatalf("%s, seed %d: %v", c.what, seed, err)
+			}
+			if b.store.tree.nodes["/s2"] == nil {
+				t.Fatalf("%s, seed %d: an answered change is gone", c.what, seed)
+			}
+			if err := b.close(t); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // TestManyTopics: ten thousand topics fit, and opening them is quick work.
 func TestManyTopics(t *testing.T) {
 	b := newBench(9)

@@ -128,6 +128,9 @@ func replayLogs(f *files, read func(string) ([]byte, error), tr *tree) (end int6
 	for first+1 < len(f.logs) && f.logs[first+1] <= snapshot {
 		first++
 	}
+	if err := f.dropEmpty(first, read); err != nil {
+		return 0, err
+	}
 	for i := first; i < len(f.logs); i++ {
 		name, last := fileName(f.logs[i], logSuffix), i == len(f.logs)-1
 		b, err := read(name)
@@ -135,8 +138,8 @@ func replayLogs(f *files, read func(string) ([]byte, error), tr *tree) (end int6
 			return 0, err
 		}
 		base, err := readHeader(b, logMagic)
-		if err != nil && last && len(b) <= headerSize && (i > first || snapshot == 0 && f.logs[i] == 0) {
-			f.logs, f.unfinished = f.logs[:i], append(f.unfinished, name)
+		if err != nil && last && len(b) <= headerSize && snapshot == 0 && f.logs[i] == 0 {
+			f.logs, f.unfinished = f.logs[:i], append(f.unfinished, name) // the store's first start was not finished
 			return end, nil
 		}
 		if err == nil && base != f.logs[i] {
@@ -153,6 +156,23 @@ func replayLogs(f *files, read func(string) ([]byte, error), tr *tree) (end int6
 		}
 	}
 	return end, nil
+}
+
+// dropEmpty moves logs at the end that hold no change to the unfinished ones, if another stands before them: the store may have
+// failed to begin such a log and gone on with the one before, which then is the one that can be torn.
+func (f *files) dropEmpty(first int, read func(string) ([]byte, error)) error {
+	for i := len(f.logs) - 1; i > first; i-- {
+		name := fileName(f.logs[i], logSuffix)
+		b, err := read(name)
+		if err != nil {
+			return err
+		}
+		if len(b) > headerSize {
+			return nil
+		}
+		f.logs, f.unfinished = f.logs[:i], append(f.unfinished, name)
+	}
+	return nil
 }
 
 // replayLog applies the frames of one log. Transactions up to the snapshot's are in the tree already.
