@@ -401,6 +401,12 @@ func TestRotationFails(t *testing.T) {
 			if b.store.SnapshotErr() == nil {
 				t.Fatalf("%s: no failure was noticed", c.what)
 			}
+			if seed%2 == 1 { // the next attempt succeeds
+				b.store.rotateAt = 1
+				if _, err := client.Do(metadata.Create("/more", nil)); err != nil {
+					t.Fatal(err)
+				}
+			}
 			b.do(t, func() {
 				b.store.Do([]metadata.Op{metadata.Create("/torn", bytes.Repeat([]byte{'x'}, 5000))}, func([]metadata.Result, error) {})
 			})

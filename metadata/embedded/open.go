@@ -158,20 +158,25 @@ func replayLogs(f *files, read func(string) ([]byte, error), tr *tree) (end int6
 	return end, nil
 }
 
-// dropEmpty moves logs at the end that hold no change to the unfinished ones, if another stands before them: the store may have
-// failed to begin such a log and gone on with the one before, which then is the one that can be torn.
+// dropEmpty moves logs that hold no change to the unfinished ones, but for the first: the store may have failed to begin such a
+// log and gone on with the one before, which then is the one that can be torn.
 func (f *files) dropEmpty(first int, read func(string) ([]byte, error)) error {
-	for i := len(f.logs) - 1; i > first; i-- {
-		name := fileName(f.logs[i], logSuffix)
-		b, err := read(name)
-		if err != nil {
-			return err
+	var kept []metadata.Zxid
+	for i, zxid := range f.logs {
+		name := fileName(zxid, logSuffix)
+		if i > first {
+			b, err := read(name)
+			if err != nil {
+				return err
+			}
+			if len(b) <= headerSize {
+				f.unfinished = append(f.unfinished, name)
+				continue
+			}
 		}
-		if len(b) > headerSize {
-			return nil
-		}
-		f.logs, f.unfinished = f.logs[:i], append(f.unfinished, name)
+		kept = append(kept, zxid)
 	}
+	f.logs = kept
 	return nil
 }
 
