@@ -72,7 +72,7 @@ func (l *Log) timeIn(t *ring.Task, s *segment, ms int64) (TimeOffset, error) {
 	defer sc.release()
 	for ; h != nil; h, err = sc.peek() {
 		if h.maxTime() >= ms {
-			found, err := l.firstAtTime(t, sc, h, ms, from)
+			found, err := l.firstAtTime(t, sc, h, ms, l.start)
 			if err != nil || found.Offset >= 0 {
 				return found, err
 			}
