@@ -65,35 +65,18 @@ func (c *consumer) ask() {
 }
 
 func (c *consumer) answered(r *kmsg.FetchResponseTopicPartition) {
-	switch code := wire.Code(r.ErrorCode); code {
-	case wire.None:
-	case wire.OffsetOutOfRange:
-		if c.at <= c.p.end {
-			c.p.violate("offset %d is out of range, and the log did not end before %d", c.at, c.p.end)
+	if r.ErrorCode == 0 {
+		if r.HighWatermark < c.high {
+			c.p.violate("the high watermark fell from %d to %d", c.high, r.HighWatermark)
 		}
-		c.at = c.p.end
-		c.ask()
-		return
-	case wire.KafkaStorageError, wire.NotLeaderOrFollower, wire.UnknownTopicOrPartition, wire.LeaderNotAvailable:
-		c.s.saw(code)
-		c.l.giveUp(code)
-		return
-	default:
-		c.p.violate("a fetch from %d answers %v", c.at, code)
-		return
+		c.high = r.HighWatermark
 	}
-	if r.HighWatermark < c.high {
-		c.p.violate("the high watermark fell from %d to %d", c.high, r.HighWatermark)
-	}
-	c.high = r.HighWatermark
-	at, err := records(r.RecordBatches, c.at, func(o int64, value string) { c.p.got(o, value) })
-	switch {
-	case err != nil:
-		c.p.violate("a fetch from %d holds %v", c.at, err)
-	case at > r.HighWatermark:
-		c.p.violate("offset %d was served above the high watermark %d", at-1, r.HighWatermark)
-	}
+	at, ok := c.p.take(c.at, r)
 	c.at = at
+	if !ok {
+		c.l.giveUp(wire.Code(r.ErrorCode))
+		return
+	}
 	if c.s.w.Rand().IntN(4) == 0 {
 		l := c.l
 		c.s.w.After(time.Duration(c.s.w.Rand().IntN(30))*time.Millisecond, func() {
@@ -106,8 +89,38 @@ func (c *consumer) answered(r *kmsg.FetchResponseTopicPartition) {
 	c.ask()
 }
 
+// take checks what a fetch from at was answered and gives where to go on; false: after a while.
+func (p *partition) take(at int64, r *kmsg.FetchResponseTopicPartition) (int64, bool) {
+	switch code := wire.Code(r.ErrorCode); code {
+	case wire.None:
+	case wire.OffsetOutOfRange:
+		switch {
+		case at > p.end:
+			return p.end, true
+		case at < p.asked:
+			return p.asked, true
+		}
+		p.violate("offset %d is out of range; the log did not end before %d and was not cut above %d", at, p.end, p.asked)
+		return at, false
+	case wire.KafkaStorageError, wire.NotLeaderOrFollower, wire.UnknownTopicOrPartition, wire.LeaderNotAvailable:
+		p.s.saw(code)
+		return at, false
+	default:
+		p.violate("a fetch from %d answers %v", at, code)
+		return at, false
+	}
+	next, err := records(r.RecordBatches, at, func(o int64, r *batch.Record) { p.got(o, string(r.Value)) })
+	switch {
+	case err != nil:
+		p.violate("a fetch from %d holds %v", at, err)
+	case next > r.HighWatermark && next > at:
+		p.violate("offset %d was served above the high watermark %d", next-1, r.HighWatermark)
+	}
+	return next, true
+}
+
 // records walks what a fetch gave: every batch whole and sound but the last, which may be cut, and dense from the first on.
-func records(b []byte, at int64, each func(offset int64, value string)) (int64, error) {
+func records(b []byte, at int64, each func(offset int64, r *batch.Record)) (int64, error) {
 	next := int64(-1)
 	for {
 		size, err := batch.Next(b)
@@ -128,7 +141,7 @@ func records(b []byte, at int64, each func(offset int64, value string)) (int64, 
 		}
 		for rs.Next() {
 			if rs.Offset >= at {
-				each(rs.Offset, string(rs.Value))
+				each(rs.Offset, &rs.Record)
 				at = rs.Offset + 1
 			}
 		}

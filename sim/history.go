@@ -17,6 +17,8 @@ type partition struct {
 	acked map[int64]*record // by offset
 	read  map[int64]string  // by offset: values consumers have got
 	end   int64             // after the last start
+	asked int64             // deleted below: the highest offset anyone has asked for
+	start int64             // deleted below: acknowledged, and no crash since
 }
 
 // record is one record a producer has sent.
@@ -91,12 +93,25 @@ func (p *partition) started(end int64, powerLoss bool) {
 	p.end = end
 }
 
-// whole checks the whole log as one consumer reads it at rest.
-func (p *partition) whole(values []string) {
+// caught says whether a consumer at an offset has everything that was acknowledged.
+func (p *partition) caught(at int64) bool {
+	for o := range p.acked {
+		if o >= at {
+			return false
+		}
+	}
+	return true
+}
+
+// whole checks the whole log, from first on, as one consumer reads it at rest.
+func (p *partition) whole(first int64, values []string) {
+	if first < p.start || first > p.asked {
+		p.violate("the log begins at %d; deletions were acknowledged below %d and asked for below %d", first, p.start, p.asked)
+	}
 	seen := map[string]int64{}
 	last := map[[2]int]int{} // by producer and life: number
 	for i, v := range values {
-		o := int64(i)
+		o := first + int64(i)
 		r := p.sent[v]
 		if r == nil {
 			p.violate("offset %d holds %q, which nobody has sent", o, v)
@@ -116,7 +131,10 @@ func (p *partition) whole(values []string) {
 		}
 	}
 	for _, o := range offsets(p.acked) {
-		if o >= int64(len(values)) || values[o] != p.acked[o].value {
+		if o < first && o < p.asked {
+			continue
+		}
+		if i := o - first; i >= int64(len(values)) || values[i] != p.acked[o].value {
 			p.violate("acknowledged record %q is not at offset %d", p.acked[o].value, o)
 		}
 	}

@@ -40,6 +40,7 @@ var harms = []harm{
 	{"failed store", failedStore, 100 * time.Millisecond, reboot},
 	{"clock", skewClock, 100 * time.Millisecond, goOn},
 	{"vandals", vandals, 100 * time.Millisecond, goOn},
+	{"deletion", (*Story).deleteRecords, 50 * time.Millisecond, goOn},
 	{"topics", (*Story).changeTopics, 50 * time.Millisecond, goOn},
 }
 
@@ -72,6 +73,9 @@ func (s *Story) phase() error {
 		s.h.kill()
 	default:
 		return s.err
+	}
+	for _, p := range s.partitions {
+		p.start = 0
 	}
 	s.w.RunFor(time.Duration(r.IntN(50)) * time.Millisecond)
 	// Now and then the machine fails again while it starts.

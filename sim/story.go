@@ -50,6 +50,7 @@ type Story struct {
 	partitions  []*partition
 	producers   []*producer
 	consumers   []*consumer
+	readers     []*reader
 	producerIDs map[int64]*producer
 	topics      map[string]*[16]byte // acknowledged ones; nil: deleted
 	side        int
@@ -166,6 +167,11 @@ func (s *Story) cast() error {
 		s.consumers = append(s.consumers, c)
 		c.connect()
 	}
+	for range 1 + r.IntN(2) {
+		c := newReader(s)
+		s.readers = append(s.readers, c)
+		c.connect()
+	}
 	return nil
 }
 
@@ -225,22 +231,12 @@ func (s *Story) restart(powerLoss bool) error {
 // audit asks where every log ends and what the topics are, before any other client comes.
 func (s *Story) audit(powerLoss bool) error {
 	for _, p := range s.partitions {
-		m := kmsg.NewPtrListOffsetsRequest()
-		m.ReplicaID = -1
-		rt, rp := kmsg.NewListOffsetsRequestTopic(), kmsg.NewListOffsetsRequestTopicPartition()
-		rt.Topic, rp.Partition, rp.Timestamp, rp.CurrentLeaderEpoch = p.topic, p.index, -1, -1
-		rt.Partitions = append(rt.Partitions, rp)
-		m.Topics = append(m.Topics, rt)
-		resp, err := call[*kmsg.ListOffsetsResponse](s, m, 7, time.Minute)
+		end, err := s.offset(p, -1)
 		if err != nil {
-			return err
+			return fmt.Errorf("after the start: %w", err)
 		}
-		got := resp.Topics[0].Partitions[0]
-		if got.ErrorCode != 0 {
-			return fmt.Errorf("after the start, %s answers %v", p.name(), wire.Code(got.ErrorCode))
-		}
-		s.w.Say("auditor", "%s ends at %d", p.name(), got.Offset)
-		p.started(got.Offset, powerLoss)
+		s.w.Say("auditor", "%s ends at %d", p.name(), end)
+		p.started(end, powerLoss)
 	}
 	return s.auditTopics()
 }
@@ -289,6 +285,7 @@ func (s *Story) calm() error {
 	}{
 		{"every producer's last acknowledgement", func() bool { return s.err != nil || all(s.producers, (*producer).done) }},
 		{"every consumer at the end", func() bool { return s.err != nil || all(s.consumers, (*consumer).caught) }},
+		{"every reader at the end", func() bool { return s.err != nil || all(s.readers, (*reader).caught) }},
 	} {
 		if err := s.w.RunUntil(what.name, 5*time.Minute, what.done); err != nil {
 			return fmt.Errorf("%w; %s", err, s.laggards())
@@ -327,15 +324,7 @@ func all[T any](list []T, ok func(T) bool) bool {
 	return true
 }
 
-// caught: the consumer has everything that was acknowledged.
-func (c *consumer) caught() bool {
-	for o := range c.p.acked {
-		if o >= c.at {
-			return false
-		}
-	}
-	return true
-}
+func (c *consumer) caught() bool { return c.p.caught(c.at) }
 
 func (s *Story) laggards() string {
 	var b strings.Builder
@@ -350,6 +339,9 @@ func (s *Story) laggards() string {
 			fmt.Fprintf(&b, "the consumer of %s is at %d of %d; ", c.p.name(), c.at, len(c.p.acked))
 		}
 	}
+	for _, c := range s.readers {
+		fmt.Fprintf(&b, "reader of session %d, epoch %d, on %v is at %v; ", c.session, c.epoch, c.l, c.at)
+	}
 	fmt.Fprintf(&b, "codes %v", s.codes)
 	return b.String()
 }
@@ -357,8 +349,13 @@ func (s *Story) laggards() string {
 // readAll reads every partition from its beginning at rest.
 func (s *Story) readAll() error {
 	for _, p := range s.partitions {
+		first, err := s.offset(p, -2)
+		if err != nil {
+			return err
+		}
 		var values []string
-		for at := int64(0); ; {
+		var times []int64
+		for at := first; ; {
 			m := fetchRequest(p.topic, p.index, at, 1<<20, 0)
 			resp, err := call[*kmsg.FetchResponse](s, m, 11, time.Minute)
 			if err != nil {
@@ -368,7 +365,9 @@ func (s *Story) readAll() error {
 			if got.ErrorCode != 0 {
 				return fmt.Errorf("reading %s from %d: %v", p.name(), at, wire.Code(got.ErrorCode))
 			}
-			next, err := records(got.RecordBatches, at, func(o int64, v string) { values = append(values, v) })
+			next, err := records(got.RecordBatches, at, func(o int64, r *batch.Record) {
+				values, times = append(values, string(r.Value)), append(times, r.Timestamp)
+			})
 			if err != nil {
 				return fmt.Errorf("reading %s from %d: %w", p.name(), at, err)
 			}
@@ -377,7 +376,54 @@ func (s *Story) readAll() error {
 			}
 			at = next
 		}
-		p.whole(values)
+		p.whole(first, values)
+		if err := s.lookUp(p, first, times); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// lookUp asks for offsets by time and compares with what a reader of the whole log finds.
+func (s *Story) lookUp(p *partition, first int64, times []int64) error {
+	if len(times) == 0 {
+		return nil
+	}
+	for range 4 {
+		at := times[s.w.Rand().IntN(len(times))] + int64(s.w.Rand().IntN(3)) - 1
+		want := int64(-1)
+		for i, ms := range times {
+			if ms >= at {
+				want = first + int64(i)
+				break
+			}
+		}
+		got, err := s.offset(p, at)
+		if err != nil {
+			return err
+		}
+		if got != want {
+			p.violate("the first record at or after %d is at offset %d, says the log, and a reader finds it at %d", at, got, want)
+		}
+	}
+	return nil
+}
+
+// offset is what ListOffsets says of a time; -1: the end, -2: the beginning.
+func (s *Story) offset(p *partition, at int64) (int64, error) {
+	m := kmsg.NewPtrListOffsetsRequest()
+	m.ReplicaID = -1
+	rt, rp := kmsg.NewListOffsetsRequestTopic(), kmsg.NewListOffsetsRequestTopicPartition()
+	rt.Topic, rp.Partition, rp.Timestamp, rp.CurrentLeaderEpoch = p.topic, p.index, at, -1
+	rt.Partitions = append(rt.Partitions, rp)
+	m.Topics = append(m.Topics, rt)
+	resp, err := call[*kmsg.ListOffsetsResponse](s, m, 7, time.Minute)
+	if err != nil {
+		return 0, err
+	}
+	got := resp.Topics[0].Partitions[0]
+	if got.ErrorCode != 0 {
+		return 0, fmt.Errorf("asked for an offset of %s, the broker answers %v", p.name(), wire.Code(got.ErrorCode))
+	}
+	return got.Offset, nil
 }

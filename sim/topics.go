@@ -57,3 +57,34 @@ func (s *Story) tryDelete(name string) {
 		l.giveUp(nil)
 	})
 }
+
+// deleteRecords asks once to delete records of a partition below an offset that was acknowledged. An acknowledged deletion
+// lasts until a crash: the checkpoint of log starts is written later.
+func (s *Story) deleteRecords() {
+	r := s.w.Rand()
+	p := s.partitions[r.IntN(len(s.partitions))]
+	known := offsets(p.acked)
+	if len(known) == 0 {
+		return
+	}
+	to := known[r.IntN(len(known))]
+	m := kmsg.NewPtrDeleteRecordsRequest()
+	m.TimeoutMillis = 10_000
+	m.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: p.topic, Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Partition: p.index, Offset: to}}}}
+	p.asked = max(p.asked, to)
+	life := s.h.life
+	l := newLink(s.w, s.violate, func(error) {})
+	l.ask(m, 2, func(r kmsg.Response) {
+		got := r.(*kmsg.DeleteRecordsResponse).Topics[0].Partitions[0]
+		switch code := wire.Code(got.ErrorCode); {
+		case code == wire.OffsetOutOfRange && to < p.asked: // another deletion was faster
+		case code != wire.None:
+			s.saw(code)
+		case got.LowWatermark < to || got.LowWatermark > p.asked:
+			p.violate("records below %d were deleted, and the log begins at %d", to, got.LowWatermark)
+		case life == s.h.life:
+			p.start = max(p.start, to)
+		}
+		l.giveUp(nil)
+	})
+}
