@@ -71,6 +71,9 @@ func TestFullDisk(t *testing.T) {
 		o := r.options("/data/t-0")
 		o.Config.SegmentBytes, o.Config.IndexIntervalBytes = 20_000, 100
 
+		if seed%3 == 0 {
+			o.Config.FlushMessages = 1
+		}
 		l := r.open(o)
 		w := &twin{}
 		appendMany(t, r, l, w, 10, false)
@@ -83,6 +86,7 @@ func TestFullDisk(t *testing.T) {
 			}
 			var list []*Append
 			left := 0
+
 			r.do("appends", func(task *ring.Task) {
 				for range 1 + rnd.IntN(6) {
 					a := &Append{Data: produced(5, 0, seq, 100, epoch, false), Done: func(*Append) { left--; l.notify() }}

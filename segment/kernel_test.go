@@ -118,3 +118,42 @@ func headerSizeOf(b []byte) int {
 	}
 	return header(b).need()
 }
+
+// BenchmarkSyncEach appends 16 KiB at a time, each made durable before the next (flush.messages=1).
+func BenchmarkSyncEach(b *testing.B) {
+	for _, fill := range []bool{true, false} {
+		b.Run(map[bool]string{true: "into-zeros", false: "into-reserved"}[fill], func(b *testing.B) {
+			dir := b.TempDir()
+			k, err := ring.New(ring.Options{Loops: 1, Dirs: []string{dir}})
+			if err != nil {
+				b.Skip(err)
+			}
+			err = k.Run(func() {
+				ring.Go(k.Loops()[0], func(task *ring.Task) {
+					defer k.Stop()
+					o := Options{Dir: dir + "/t-0", Config: DefaultConfig()}
+					o.Config.FlushMessages = 1
+					l, err := Open(task, o)
+					if err != nil {
+						b.Fatal(err)
+					}
+					done := false
+					a := Append{Data: records(1, epoch, strings.Repeat("v", 16<<10)), Done: func(*Append) { done = true; l.notify() }}
+					l.active().room.off = !fill
+					b.SetBytes(int64(len(a.Data)))
+					for b.Loop() {
+						done = false
+						l.Append(&a)
+						l.until(task, func() bool { return done })
+					}
+					if err := l.Close(task); err != nil {
+						b.Error(err)
+					}
+				})
+			})
+			if err != nil {
+				b.Error(err)
+			}
+		})
+	}
+}

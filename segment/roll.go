@@ -87,18 +87,19 @@ func (l *Log) finish(t *ring.Task, s *segment) error {
 	if err := s.open(t); err != nil {
 		return err
 	}
-	l.until(t, func() bool { return !s.room.busy && l.syncing != s && !l.spilling || l.closed })
+	l.until(t, func() bool { return !s.room.busy && !l.spilling || l.closed })
 	if l.closed {
 		return ErrClosed
 	}
 	if err := s.trim(t); err != nil {
 		return err
 	}
-	if err := s.writeIndexes(t); err != nil {
-		return err
+	if !s.trimmed {
+		if err := l.syncFinal(t, s); err != nil {
+			return err
+		}
 	}
-	if err := t.Sync(s.file); err != nil {
-		l.fail("a sync", err) // even where the file system calls it a full disk: what is on file is unknown now
+	if err := s.writeIndexes(t); err != nil {
 		return err
 	}
 	if next := l.after(s); next.create {
@@ -118,6 +119,28 @@ func (l *Log) finish(t *ring.Task, s *segment) error {
 	s.synced, s.snapshot = true, nil
 	s.index.drop()
 	s.times.drop()
+	l.notify()
+	return nil
+}
+
+// syncFinal makes the bytes and the final size of a closed segment durable. Even where the file system calls a failure a full
+// disk, what is on file is unknown then.
+func (l *Log) syncFinal(t *ring.Task, s *segment) error {
+	if l.until(t, func() bool { return l.syncing == nil || l.closed }); l.closed {
+		return ErrClosed
+	}
+	l.syncing = s
+	err := t.Sync(s.file)
+	if err == nil && (l.namesDirty || l.parentDirty) {
+		l.namesDirty = false
+		err = l.syncNames(t)
+	}
+	l.syncing = nil
+	if err != nil {
+		l.fail("a sync", err)
+		return err
+	}
+	s.trimmed = true
 	l.raiseDurable(s.next)
 	return nil
 }

@@ -14,6 +14,7 @@ type segment struct {
 	written int64
 	synced  bool // finished: closed, and file and indexes are durable
 	closed  bool // takes no more appends
+	trimmed bool // closed, and bytes and size are durable
 	gone    bool // deleted
 
 	file     ring.File

@@ -97,21 +97,21 @@ func (l *Log) Written() Offset { return l.written }
 func (l *Log) Durable() Offset { return l.durable }
 
 // RecoveryPoint is what the checkpoint file must hold: segments wholly below it are trusted after an unclean stop. It is Durable
-// but for segments whose bytes are durable and whose indexes and size are not: they have to be read again, even if others
-// have been begun behind them by then (a full disk keeps them so for long).
+// but for a segment whose bytes are durable and whose indexes and size are not: that one has to be read again, even if
+// others have been begun behind it by then.
 func (l *Log) RecoveryPoint() Offset {
-	o := l.durable
-	if o <= l.segs[0].base || l.closedCleanly {
-		return o
+	if l.closedCleanly {
+		return l.durable
 	}
-	i := l.floor(o - 1)
-	if l.segs[i].synced {
-		return o
+	for _, s := range l.segs {
+		if !s.synced {
+			if l.durable >= s.next && s.next > s.base {
+				return s.next - 1
+			}
+			break
+		}
 	}
-	for i > 0 && !l.segs[i-1].synced {
-		i--
-	}
-	return min(o, l.segs[i].next) - 1
+	return l.durable
 }
 
 // StartCheckpoint is the log start offset if the checkpoint file must hold it: it is not the first segment's own.
@@ -194,18 +194,25 @@ func (l *Log) fail(what string, cause error) {
 // refuseAll answers every append that waits with err, but for those whose bytes the kernel still reads: they follow when their
 // write is over.
 func (l *Log) refuseAll(err error) {
+	for l.syncers.head != nil {
+		a := l.syncers.pop()
+		a.Err = err
+		a.Done(a)
+	}
+	l.refuseUnwritten(err)
+}
+
+func (l *Log) refuseUnwritten(err error) {
 	var keep waitlist
-	for _, list := range []*waitlist{&l.syncers, &l.waiters} {
-		for a := list.takeAll(); a != nil; {
-			next := a.next
-			if l.writing != nil && list == &l.waiters && a.Last < l.writeEnd {
-				keep.push(a)
-			} else {
-				a.next, a.Err = nil, err
-				a.Done(a)
-			}
-			a = next
+	for a := l.waiters.takeAll(); a != nil; {
+		next := a.next
+		if l.writing != nil && a.Last < l.writeEnd {
+			keep.push(a)
+		} else {
+			a.next, a.Err = nil, err
+			a.Done(a)
 		}
+		a = next
 	}
 	if keep.head != nil {
 		if keep.tail.next = l.waiters.head; l.waiters.tail == nil { // a Done may have appended again

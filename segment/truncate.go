@@ -23,10 +23,7 @@ func (l *Log) TruncateTo(t *ring.Task, o Offset) error {
 		return err
 	}
 	l.reverting = true
-	defer func() {
-		l.reverting = false
-		l.notify()
-	}()
+	defer l.resume()
 	l.until(t, func() bool { return l.quiet() && !l.finishing })
 	s := l.segs[l.floor(o)]
 	_, _, position, err := l.seek(t, s, o)
@@ -34,6 +31,15 @@ func (l *Log) TruncateTo(t *ring.Task, o Offset) error {
 		return err
 	}
 	return l.takeBack(t, o, position)
+}
+
+// resume ends a time in which nothing was written or synced.
+func (l *Log) resume() {
+	l.reverting = false
+	l.pump()
+	l.sync()
+	l.startFinishing()
+	l.notify()
 }
 
 // quiet says whether neither a write nor a sync is under way.
@@ -46,7 +52,7 @@ func (l *Log) revert() {
 	}
 	l.reverting = true
 	l.warn("the disk is full; what was not written yet is refused", "from", l.written, "to", l.end)
-	l.refuseAll(ErrNoSpace)
+	l.refuseUnwritten(ErrNoSpace)
 	ring.Go(l.loop, func(t *ring.Task) {
 		l.until(t, l.quiet)
 		if l.failed == nil && !l.closed {
@@ -55,8 +61,7 @@ func (l *Log) revert() {
 				l.fail("taking back what a full disk did not take", err)
 			}
 		}
-		l.reverting = false
-		l.notify()
+		l.resume()
 	})
 }
 
@@ -91,7 +96,7 @@ func (l *Log) takeBack(t *ring.Task, o Offset, position int64) error {
 	if err := l.cutIndexes(t, s, o, position); err != nil {
 		return err
 	}
-	s.closed, s.synced = false, false
+	s.closed, s.synced, s.trimmed = false, false, false
 	s.size, s.written, s.next = position, position, o
 	if !s.create {
 		if s.file != nil && !s.writable {

@@ -128,6 +128,8 @@ func liveAndDieOn(t *testing.T, r *rig) {
 	o.Config.IndexIntervalBytes = int64(rnd.IntN(3000))
 	o.Config.Preallocate = rnd.IntN(4) == 0
 	if rnd.IntN(3) == 0 {
+		o.Config.FlushMessages = 1
+	} else if rnd.IntN(3) == 0 {
 		o.Config.FlushMessages = int64(1 + rnd.IntN(50))
 	}
 	every := o.Config.FlushMessages == 1

@@ -47,6 +47,9 @@ func (l *Log) pump() {
 		l.preset(s)
 		return
 	}
+	if s.holdsBack(s.size) {
+		return // afterReserve goes on
+	}
 	s.fresh = false
 	l.writing = s
 	l.writeBytes, l.writeEnd = s.size-s.written, s.next
@@ -95,7 +98,10 @@ func (l *Log) preset(s *segment) {
 }
 
 // afterReserve goes on with what waited for a reservation to end.
-func (l *Log) afterReserve() { l.notify() }
+func (l *Log) afterReserve() {
+	l.pump()
+	l.notify()
+}
 
 func (l *Log) onWritten(op *ring.Op) {
 	s := l.writing
@@ -149,25 +155,25 @@ func (l *Log) settle() {
 	}
 }
 
-// sync starts a sync of the segment being written, if one is wanted and everything before it is durable. Rolled segments are
-// synced by finish.
+// sync starts a sync of the first segment with bytes that are not durable, if one is wanted. Rolled segments are synced by
+// finish, too, but that may be held up by a full disk.
 func (l *Log) sync() {
-	if l.syncWanted <= l.durable || l.syncing != nil || l.failed != nil || l.closed || l.reverting {
+	if l.syncWanted <= l.durable || l.written <= l.durable || l.syncing != nil || l.failed != nil || l.closed || l.reverting {
 		return
 	}
 	i := l.floor(l.durable)
+	for l.segs[i].closed && l.durable >= l.segs[i].next {
+		i++
+	}
 	s := l.segs[i]
-	if s.closed && l.durable >= s.next && i+1 < len(l.segs) {
-		s = l.segs[i+1]
-	}
-	if s.closed || l.written <= l.durable {
-		return // finish syncs it, or there is nothing on file yet
-	}
 	if s.file == nil {
 		s.whenOpen(l.onOpen)
 		return
 	}
 	l.syncing, l.syncEnd = s, l.written
+	if s.closed {
+		l.syncEnd = min(l.written, s.next)
+	}
 	s.file.Sync(&l.syncOp)
 }
 
