@@ -2,8 +2,11 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"syscall"
 	"time"
+
+	"kring/wire"
 )
 
 // harm is one fault: what it does, for how long it lasts, and what it takes to get over it.
@@ -63,6 +66,11 @@ func (s *Story) phase() error {
 		s.w.RunFor(time.Duration(r.Int64N(int64(h.last))))
 	}
 	s.heal()
+	if strings.HasPrefix(h.name, "failed ") && h.name != "failed store" && h.name != "failed reads" {
+		if err := s.others(); err != nil {
+			return err
+		}
+	}
 	powerLoss := false
 	switch {
 	case h.after == reboot, h.after == restart && h.name != "kill" && r.IntN(3) == 0:
@@ -91,6 +99,25 @@ func (s *Story) phase() error {
 		s.w.Say("nemesis", "and again")
 	}
 	return s.restart(powerLoss)
+}
+
+// others checks that a failure of one log has left the rest alone.
+func (s *Story) others() error {
+	offline := 0
+	for _, p := range s.partitions {
+		_, code, err := s.listOffset(p, -1)
+		if err != nil {
+			return err
+		}
+		if code != wire.None {
+			s.w.Say("auditor", "%s answers %v", p.name(), code)
+			offline++
+		}
+	}
+	if offline > 1 {
+		return fmt.Errorf("one operation failed, and %d partitions are offline", offline)
+	}
+	return nil
 }
 
 // failLog fails one operation on one partition's log.

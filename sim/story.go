@@ -409,8 +409,16 @@ func (s *Story) lookUp(p *partition, first int64, times []int64) error {
 	return nil
 }
 
-// offset is what ListOffsets says of a time; -1: the end, -2: the beginning.
+// offset is what ListOffsets says of a time, and must say; -1: the end, -2: the beginning.
 func (s *Story) offset(p *partition, at int64) (int64, error) {
+	o, code, err := s.listOffset(p, at)
+	if err == nil && code != wire.None {
+		err = fmt.Errorf("asked for an offset of %s, the broker answers %v", p.name(), code)
+	}
+	return o, err
+}
+
+func (s *Story) listOffset(p *partition, at int64) (int64, wire.Code, error) {
 	m := kmsg.NewPtrListOffsetsRequest()
 	m.ReplicaID = -1
 	rt, rp := kmsg.NewListOffsetsRequestTopic(), kmsg.NewListOffsetsRequestTopicPartition()
@@ -419,11 +427,8 @@ func (s *Story) offset(p *partition, at int64) (int64, error) {
 	m.Topics = append(m.Topics, rt)
 	resp, err := call[*kmsg.ListOffsetsResponse](s, m, 7, time.Minute)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	got := resp.Topics[0].Partitions[0]
-	if got.ErrorCode != 0 {
-		return 0, fmt.Errorf("asked for an offset of %s, the broker answers %v", p.name(), wire.Code(got.ErrorCode))
-	}
-	return got.Offset, nil
+	return got.Offset, wire.Code(got.ErrorCode), nil
 }
