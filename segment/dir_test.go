@@ -215,3 +215,44 @@ func stampAt(b []byte, o Offset) {
 		b[i] = byte(o >> (56 - 8*i))
 	}
 }
+
+// Logs recovered side by side with fewer files allowed than logs keep the ones they read open.
+func TestOpenAllWithFewFiles(t *testing.T) {
+	r := newRig(t, 25)
+	var all []Options
+	for i := range 6 {
+		o := r.options(fmt.Sprintf("/data/t-%d", i))
+		l := r.open(o)
+		for range 10 {
+			r.append(l, records(3, epoch, strings.Repeat("v", 100_000)))
+		}
+		all = append(all, o)
+	}
+	for _, clean := range []bool{false, true} {
+		r.m.Kill()
+		r.boot()
+		r.files = NewFiles(r.loop, 1)
+		finished := false
+		var logs []*Log
+		for i := range all {
+			all[i].Files, all[i].Clean = r.files, clean
+		}
+		r.on(func() {
+			OpenAll(r.loop, all, 5, func(i int, l *Log, err error) {
+				if err != nil || l.End() != 30 {
+					t.Errorf("%d: %v", i, err)
+				}
+				logs = append(logs, l)
+			}, func() { finished = true })
+		})
+		if err := r.w.RunUntil("all", time.Minute, func() bool { return finished }); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range logs {
+			if got := r.readAll(l, 1_000_000); len(got) != 10 {
+				t.Errorf("%s: %d batches", l.Dir(), len(got))
+			}
+			r.close(l)
+		}
+	}
+}

@@ -20,6 +20,17 @@
 //	.txnindex   34 bytes an entry: i16 0 | i64 producer | i64 first | i64 last | i64 last stable offset
 //	.snapshot   i16 1 | u32 CRC-32C of the rest | i32 n | n * 46 bytes of producer state
 //
+// What is believed about disks: a completed write is in the page cache, and any part of it, in sectors, may survive a power
+// cut before the next sync or not; a sync covers what was written when it was asked for; a failed one leaves the file in a state
+// nobody knows. Names are durable once their directory was synced. So a segment whose bytes are durable is not finished
+// before its size, its indexes and its name are; until then the recovery point lies inside it, and a start reads it again.
+//
 // Indexes of the newest segment live in memory and reach their files when the segment is rolled or closed: after a crash
 // they are rebuilt from the batches, which have to be read anyway.
+//
+// Room: blocks are reserved ahead of the data without changing the file's size (room.go); preallocate=true sets the size, as
+// Kafka does; a log that syncs each append writes zeros ahead, so that a sync changes no metadata. All of it is cut off when
+// the segment is rolled or cleanly closed, for Kafka takes an existing file's whole size for data.
+//
+// Not here: compaction (a compacted topic's log is a plain log), who may read how far, leaders and followers.
 package segment

@@ -1,140 +1,286 @@
 package segment
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
-	"time"
+	"slices"
+	"sort"
 
 	"kring/ring"
 )
 
-// Offset is the place of a record in a partition.
-type Offset int64
+// Log is the log of one partition.
+type Log struct {
+	// OnWritten is called after Written has risen and the appends' Done were called.
+	OnWritten func()
+	// OnFail is called once when the log goes offline.
+	OnFail func(error)
 
-// TopicID is Kafka's topic id; zero means none.
-type TopicID [16]byte
+	loop  ring.Loop
+	dir   string
+	id    TopicID
+	conf  Config
+	files *Files
+	log   *slog.Logger
 
-// Config is what a topic's settings say about its logs; field names follow Kafka's keys.
-type Config struct {
-	SegmentBytes       int64 // segment.bytes
-	SegmentMs          int64 // segment.ms
-	SegmentJitterMs    int64 // segment.jitter.ms
-	IndexIntervalBytes int64 // index.interval.bytes
-	IndexMaxBytes      int64 // segment.index.bytes
-	RetentionMs        int64 // retention.ms, -1 for ever
-	RetentionBytes     int64 // retention.bytes, -1 no limit
-	DeleteRetained     bool  // cleanup.policy contains delete
-	Compact            bool  // cleanup.policy contains compact: offsets may have gaps
-	FlushMessages      int64 // flush.messages
-	FlushMs            int64 // flush.ms
-	FileDeleteDelayMs  int64 // file.delete.delay.ms
-	ProducerExpireMs   int64 // producer.id.expiration.ms
-	Preallocate        bool  // preallocate
+	segs    []*segment // by base; the last is active
+	start   Offset
+	end     Offset // of what was appended
+	written Offset // of what is on file
+	durable Offset // of what was synced
+
+	prods  producers
+	epochs epochs
+	recent recentBatches
+
+	writing    *segment // whose write is under way
+	target     *segment // to whom pending bytes go next
+	inflight   [][]byte
+	writeBytes int64
+	writeEnd   Offset
+	writeOp    ring.Op
+	turnOp     ring.Op
+	turnArmed  bool
+	waiters    waitlist // for the write
+	syncers    waitlist // for the sync
+
+	syncing    *segment
+	syncEnd    Offset // the sync under way makes this durable
+	syncWanted Offset
+	syncOp     ring.Op
+	flushTimer ring.Timer
+	flushArmed bool
+	namesDirty bool // names in the directory are not durable
+	// parentDirty: the directory's own name is not.
+	parentDirty bool
+
+	finishing  bool // a task works on rolled segments
+	spilling   bool // a task writes the active segment's indexes
+	removals   int  // tasks that rename deleted segments
+	epochsBusy bool
+	epochsNew  bool
+	idleEnd    Offset // End at the last Retain
+	changed    []func()
+
+	reverting bool // a full disk is being recovered from
+	closing   bool
+	closed    bool
+	// closedCleanly: the files are as a clean stop leaves them.
+	closedCleanly bool
+	failed        error
+	tasks         []*ring.Task
 }
 
-// DefaultConfig is Kafka's.
-func DefaultConfig() Config {
-	return Config{
-		SegmentBytes: 1 << 30, SegmentMs: 7 * 24 * 3600 * 1000, IndexIntervalBytes: 4096, IndexMaxBytes: 10 << 20,
-		RetentionMs: 7 * 24 * 3600 * 1000, RetentionBytes: -1, DeleteRetained: true,
-		FlushMessages: 1<<63 - 1, FlushMs: 1<<63 - 1, FileDeleteDelayMs: 60_000, ProducerExpireMs: 24 * 3600 * 1000,
+// Dir is "<logdir>/<topic>-<partition>".
+func (l *Log) Dir() string { return l.dir }
+
+// TopicID is that of partition.metadata, zero if there is none.
+func (l *Log) TopicID() TopicID { return l.id }
+
+// SetConfig changes the settings from the next append on.
+func (l *Log) SetConfig(c Config) { l.conf = c }
+
+// Config is the present one.
+func (l *Log) Config() Config { return l.conf }
+
+// Start is the log start offset.
+func (l *Log) Start() Offset { return l.start }
+
+// End is the offset the next record gets.
+func (l *Log) End() Offset { return l.end }
+
+// Written is the end of what is on file and can be read.
+func (l *Log) Written() Offset { return l.written }
+
+// Durable is the offset below which everything survives a power cut.
+func (l *Log) Durable() Offset { return l.durable }
+
+// RecoveryPoint is what the checkpoint file must hold: segments wholly below it are trusted after an unclean stop. It is Durable
+// but for a segment whose bytes are durable and whose indexes and size are not: that one has to be read again, even if
+// others have been begun behind it by then.
+func (l *Log) RecoveryPoint() Offset {
+	if l.closedCleanly {
+		return l.durable
+	}
+	for _, s := range l.segs {
+		if !s.synced {
+			if l.durable >= s.next && s.next > s.base {
+				return s.next - 1
+			}
+			break
+		}
+	}
+	return l.durable
+}
+
+// StartCheckpoint is the log start offset if the checkpoint file must hold it: it is not the first segment's own.
+func (l *Log) StartCheckpoint() (Offset, bool) { return l.start, l.start > l.segs[0].base }
+
+// Size is the bytes of all segments.
+func (l *Log) Size() int64 {
+	n := int64(0)
+	for _, s := range l.segs {
+		n += s.size
+	}
+	return n
+}
+
+// Segments is how many segments there are.
+func (l *Log) Segments() int { return len(l.segs) }
+
+// SegmentBase is the first offset of the segment that holds o.
+func (l *Log) SegmentBase(o Offset) Offset { return l.segs[l.floor(o)].base }
+
+// Failed is nil, or why the log takes no appends: ErrOffline with its cause, or ErrClosed.
+func (l *Log) Failed() error {
+	if l.failed == nil && l.closed {
+		return ErrClosed
+	}
+	return l.failed
+}
+
+// HighWatermark tells the log how far its records are committed: completed transactions below become stable.
+func (l *Log) HighWatermark(hw Offset) { l.prods.highWatermark(hw) }
+
+// FirstUnstable is the first offset of the earliest transaction that is open, or whose marker is not below the high
+// watermark; false if there is none. The last stable offset is the lesser of it and the high watermark.
+func (l *Log) FirstUnstable() (Offset, bool) {
+	o, ok := l.prods.firstUnstable()
+	return max(o, l.start), ok
+}
+
+// Aborted appends to dst the aborted transactions that overlap the offsets from first up to, not including, end.
+func (l *Log) Aborted(dst []AbortedTxn, first, end Offset) []AbortedTxn {
+	for _, s := range l.segs[l.floor(first):] {
+		for i := range s.txns.len() {
+			a := s.txns.at(i)
+			if a.Last >= first && a.First < end {
+				dst = append(dst, a)
+			}
+			if a.LastStable >= end {
+				return dst
+			}
+		}
+	}
+	return dst
+}
+
+func (l *Log) active() *segment { return l.segs[len(l.segs)-1] }
+
+// floor is the index of the segment that holds o, the first if o lies before it.
+func (l *Log) floor(o Offset) int {
+	n := len(l.segs)
+	if n == 1 || o >= l.segs[n-1].base {
+		return n - 1
+	}
+	return max(sort.Search(n, func(i int) bool { return l.segs[i].base > o })-1, 0)
+}
+
+// fail takes the log offline for ever: every waiter is told, nothing is tried again.
+func (l *Log) fail(what string, cause error) {
+	if l.failed != nil || l.closed {
+		return
+	}
+	l.failed = fmt.Errorf("%w: %s of %s: %w", ErrOffline, what, l.dir, cause)
+	l.warn("the log is offline until it is opened again", "what", what, "cause", cause)
+	l.refuseAll(l.failed)
+	if l.OnFail != nil {
+		l.OnFail(l.failed)
+	}
+	l.notify()
+}
+
+// refuseAll answers every append that waits with err, but for those whose bytes the kernel still reads: they follow when their
+// write is over.
+func (l *Log) refuseAll(err error) {
+	for l.syncers.head != nil {
+		a := l.syncers.pop()
+		a.Err = err
+		a.Done(a)
+	}
+	l.refuseUnwritten(err)
+}
+
+func (l *Log) refuseUnwritten(err error) {
+	var keep waitlist
+	for a := l.waiters.takeAll(); a != nil; {
+		next := a.next
+		if l.writing != nil && a.Last < l.writeEnd {
+			keep.push(a)
+		} else {
+			a.next, a.Err = nil, err
+			a.Done(a)
+		}
+		a = next
+	}
+	if keep.head != nil {
+		if keep.tail.next = l.waiters.head; l.waiters.tail == nil { // a Done may have appended again
+			l.waiters.tail = keep.tail
+		}
+		l.waiters.head = keep.head
 	}
 }
 
-// Options say how to open a log. Dir.Options fills in all but Config, Files and TopicID.
-type Options struct {
-	// Dir is the partition's directory, "<logdir>/<topic>-<partition>"; it is made if absent.
-	Dir string
-	// Config may be changed later by SetConfig.
-	Config Config
-	// TopicID, if not zero, must be that of partition.metadata, which is written if absent.
-	TopicID TopicID
-	// Clean says that the log dir had its clean-stop marker: the files are trusted.
-	Clean bool
-	// RecoveryPoint and LogStart are the checkpointed offsets, 0 if there are none.
-	RecoveryPoint, LogStart Offset
-	// Files is shared by all logs of a loop; nil gives the log its own.
-	Files *Files
-	// Log is where warnings go; nil is nowhere.
-	Log *slog.Logger
+func (l *Log) warn(text string, args ...any) { l.logAt(slog.LevelWarn, text, args...) }
+
+func (l *Log) info(text string, args ...any) { l.logAt(slog.LevelInfo, text, args...) }
+
+func (l *Log) logAt(level slog.Level, text string, args ...any) {
+	if l.log != nil {
+		l.log.With("log", l.dir).Log(context.Background(), level, text, args...)
+	}
 }
 
-// Origin says who appends, which decides what is checked.
-type Origin uint8
-
-const (
-	// FromClient: offsets are assigned, sequences checked, duplicates answered.
-	FromClient Origin = iota
-	// FromCoordinator: offsets are assigned, epochs checked, sequences not; control batches are allowed.
-	FromCoordinator
-	// FromLeader: a replica's copy: offsets and leader epochs are in the batches, producers are followed, not checked.
-	FromLeader
-)
-
-// Append is one request to append; the caller owns it and may reuse it once Done has begun.
-type Append struct {
-	// Data is one or more whole record batches, already checked. Their offsets and leader epoch are stamped in place;
-	// it must stay unchanged until Done.
-	Data []byte
-	// LeaderEpoch is stamped into the batches.
-	LeaderEpoch int32
-	// Origin decides about offsets and checks.
-	Origin Origin
-	// Done is called once, never inside Append, unless Append refused (Err is set on return): with Err nil the bytes are
-	// written, and durable if this append reached flush.messages.
-	Done func(*Append)
-
-	// Base and Last are the first and last offset, those of the original for a duplicate.
-	Base, Last Offset
-	// Duplicate: the producer sent this batch before; nothing was appended.
-	Duplicate bool
-	// Timestamp is, for a duplicate, the original batch's largest timestamp in ms.
-	Timestamp int64
-	// Err says why it was refused or has failed.
-	Err error
-
-	next     *Append
-	needSync bool
+// notify wakes what waits for something to change.
+func (l *Log) notify() {
+	woken := l.changed
+	l.changed = nil
+	for _, wake := range woken {
+		wake()
+	}
 }
 
-// Range is an answer of Read: a piece of a segment file, pinned until Unpin.
-type Range struct {
-	// Done is called if Read returned false, later on the loop.
-	Done func(*Range)
-
-	// File, From and Len say where the bytes are; Len may be 0 and File nil then. From is the start of a batch. The last
-	// batch may be cut off by the byte limit, as Kafka's is.
-	File ring.File
-	From int64
-	Len  int64
-	// Base is the first offset of the first batch, not greater than the offset asked for (but for gaps).
-	Base Offset
-	// More says that readable batches were left out: there was no room for them, or they lie in another segment.
-	More bool
-	// Err is ErrOutOfRange, ErrOffline, ErrClosed or an I/O error.
-	Err error
-
-	seg *segment
+// until waits in t until ok holds; it is looked at again after each step of the log.
+func (l *Log) until(t *ring.Task, ok func() bool) {
+	for !ok() {
+		t.Suspend(func(wake func()) { l.changed = append(l.changed, wake) })
+	}
 }
 
-// AbortedTxn is an aborted transaction: skip the producer's transactional records from First on, up to its marker.
-type AbortedTxn struct {
-	ProducerID  int64
-	First, Last Offset
-	LastStable  Offset
+// later runs fn as a task that may sleep for long; it is stopped when the log is closed.
+func (l *Log) later(fn func(*ring.Task)) {
+	l.tasks = slices.DeleteFunc(l.tasks, (*ring.Task).Finished)
+	if t := ring.Go(l.loop, fn); !t.Finished() {
+		l.tasks = append(l.tasks, t)
+	}
 }
 
-// TimeOffset is a record found by time: Timestamp in ms, its offset, and the leader epoch of its batch. Offset is -1 if
-// there is none.
-type TimeOffset struct {
-	Timestamp   int64
-	Offset      Offset
-	LeaderEpoch int32
+// waitlist is a queue of appends.
+type waitlist struct{ head, tail *Append }
+
+func (w *waitlist) push(a *Append) {
+	a.next = nil
+	if w.tail == nil {
+		w.head = a
+	} else {
+		w.tail.next = a
+	}
+	w.tail = a
 }
 
-// EpochEnd is an answer to the question where a leader epoch ended; -1 and -1 if unknown.
-type EpochEnd struct {
-	Epoch int32
-	End   Offset
+func (w *waitlist) pop() *Append {
+	a := w.head
+	w.head = a.next
+	if w.head == nil {
+		w.tail = nil
+	}
+	a.next = nil
+	return a
 }
 
-var _ = time.Second
+func (w *waitlist) takeAll() *Append {
+	a := w.head
+	w.head, w.tail = nil, nil
+	return a
+}

@@ -106,6 +106,8 @@ func (l *Log) loadLast(t *ring.Task, s *segment) error {
 	if err := s.open(t); err != nil {
 		return err
 	}
+	s.pin()
+	defer s.unpin()
 	sc := newScan(t, s.file, 0, s.size, scanSmall)
 	defer sc.release()
 	h, err := sc.peek()
@@ -137,6 +139,8 @@ func (l *Log) recoverSegment(t *ring.Task, s *segment, i int) (cut bool, err err
 	if err := s.open(t); err != nil {
 		return false, err
 	}
+	s.pin()
+	defer s.unpin()
 	s.txns, s.txnDirty = nil, len(s.txns) > 0 || s.txnDirty
 	sc := newScan(t, s.file, 0, s.size, scanLarge)
 	defer sc.release()

@@ -106,6 +106,8 @@ func (l *Log) takeBack(t *ring.Task, o Offset, position int64) error {
 		if err := s.open(t); err != nil {
 			return err
 		}
+		s.pin()
+		defer s.unpin()
 		l.until(t, func() bool { return !s.room.busy })
 		if err := t.Truncate(s.file, position); err != nil {
 			return err
@@ -144,6 +146,8 @@ func (l *Log) cutIndexes(t *ring.Task, s *segment, o Offset, position int64) err
 	if err := s.open(t); err != nil {
 		return err
 	}
+	s.pin()
+	defer s.unpin()
 	at := int64(0)
 	if n := len(s.index.mem); n > 0 {
 		_, p := offsetIndex(s.index.mem).at(n/indexEntry - 1)
