@@ -58,7 +58,7 @@ func (l *loop) Open(name string, how ring.OpenFlag, op *ring.Op) {
 		case n != nil && n.dir:
 			return syscall.EISDIR
 		case n == nil:
-			n = &node{dirty: map[int64]uint64{}, modMilli: m.unixMilli()}
+			n = &node{dirty: map[int64]uint64{}, put: map[int64]uint64{}, modMilli: m.unixMilli()}
 			m.disk.create(dir, base, n)
 		case how&ring.Cut != 0:
 			n.cut(0)
@@ -195,7 +195,7 @@ func (l *loop) LockFile(name string) (func(), error) {
 		return nil, pathError("lock", name, err)
 	}
 	if dir.names[base] == nil {
-		d.create(dir, base, &node{dirty: map[int64]uint64{}, modMilli: p.m.unixMilli()})
+		d.create(dir, base, &node{dirty: map[int64]uint64{}, put: map[int64]uint64{}, modMilli: p.m.unixMilli()})
 	}
 	p.locks[key] = true
 	return func() {
@@ -240,7 +240,7 @@ func (m *Machine) WriteFile(name string, content []byte) {
 	}
 	n.data = append([]byte(nil), content...)
 	n.synced = append([]byte(nil), content...)
-	n.dirty, n.modMilli = map[int64]uint64{}, m.unixMilli()
+	n.dirty, n.put, n.modMilli = map[int64]uint64{}, map[int64]uint64{}, m.unixMilli()
 	for _, c := range m.disk.journal {
 		c.commit()
 	}

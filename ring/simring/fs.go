@@ -21,19 +21,22 @@ type disk struct {
 
 // node is a file or a directory.
 type node struct {
-	dir      bool
-	names    map[string]*node // of a directory, now
-	durable  map[string]*node // of a directory, after a power loss
-	data     []byte           // of a file, as read now
-	synced   []byte           // of a file, as on the platter
-	dirty    map[int64]uint64 // sectors changed since, with the number of the write
-	writes   uint64
-	reserved int64 // blocks allocated up to here
-	modMilli int64
-	links    int
-	open     int
-	pins     []*pin
-	poisoned bool // a sync has failed
+	dir        bool
+	names      map[string]*node // of a directory, now
+	durable    map[string]*node // of a directory, after a power loss
+	data       []byte           // of a file, as read now
+	synced     []byte           // of a file, as on the platter
+	dirty      map[int64]uint64 // sectors changed since, with the number of the write
+	put        map[int64]uint64 // sectors on the platter, with the number of the write that is there
+	cuts       uint64           // how often it was cut, and how often as far as the platter knows
+	cutsSynced uint64
+	writes     uint64
+	reserved   int64 // blocks allocated up to here
+	modMilli   int64
+	links      int
+	open       int
+	pins       []*pin
+	poisoned   bool // a sync has failed
 }
 
 // change is one change of names that is not durable yet: in dirs[i], names[i] points to nodes[i] (nil: nothing).

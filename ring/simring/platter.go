@@ -62,6 +62,7 @@ func (n *node) cut(size int64) {
 	} else {
 		n.data = append([]byte(nil), n.data[:size]...)
 		n.writes++
+		n.cuts++
 		for s := size / sector; s*sector < old; s++ {
 			n.dirty[s] = n.writes
 		}
@@ -73,7 +74,9 @@ func (n *node) cut(size int64) {
 type snapshot struct {
 	writes  uint64
 	size    int64
+	cuts    uint64
 	sectors []int64
+	numbers []uint64 // of the writes that dirtied the sectors
 	content [][]byte
 }
 
@@ -87,8 +90,9 @@ func (n *node) dirtySectors() []int64 {
 }
 
 func (n *node) snapshot() snapshot {
-	s := snapshot{writes: n.writes, size: int64(len(n.data)), sectors: n.dirtySectors()}
+	s := snapshot{writes: n.writes, size: int64(len(n.data)), cuts: n.cuts, sectors: n.dirtySectors()}
 	for _, at := range s.sectors {
+		s.numbers = append(s.numbers, n.dirty[at])
 		s.content = append(s.content, append([]byte(nil), n.sectorOf(n.data, at)...))
 	}
 	return s
@@ -100,12 +104,15 @@ func (n *node) sectorOf(content []byte, at int64) []byte {
 	return content[from:min(from+sector, int64(len(content)))]
 }
 
-// commit puts a snapshot on the platter.
+// commit puts a snapshot on the platter, but for what has got there in a newer version meanwhile.
 func (n *node) commit(s snapshot) {
-	n.synced = resize(n.synced, s.size)
+	if s.size > int64(len(n.synced)) || s.cuts > n.cutsSynced {
+		n.synced, n.cutsSynced = resize(n.synced, s.size), s.cuts
+	}
 	for i, at := range s.sectors {
-		if len(s.content[i]) > 0 {
+		if len(s.content[i]) > 0 && s.numbers[i] > n.put[at] {
 			copy(n.synced[at*sector:], s.content[i])
+			n.put[at] = s.numbers[i]
 		}
 		if n.dirty[at] <= s.writes {
 			delete(n.dirty, at)
@@ -130,8 +137,12 @@ func resize(b []byte, size int64) []byte {
 	return append(b, make([]byte, size-int64(len(b)))...)
 }
 
-// writeBack puts some dirty sectors on the platter, as the kernel does when it likes; the size follows.
+// writeBack puts some dirty sectors on the platter, as the kernel does when it likes; the size follows. It leaves a file alone
+// whose last cut is not durable.
 func (n *node) writeBack(r *rand.Rand) {
+	if n.cuts > n.cutsSynced {
+		return
+	}
 	for _, s := range n.dirtySectors() {
 		now := n.sectorOf(n.data, s)
 		if r.IntN(2) == 0 || len(now) == 0 {
@@ -139,6 +150,7 @@ func (n *node) writeBack(r *rand.Rand) {
 		}
 		n.synced = resize(n.synced, max(int64(len(n.synced)), s*sector+int64(len(now))))
 		copy(n.synced[s*sector:], now)
+		n.put[s] = n.dirty[s]
 		delete(n.dirty, s)
 	}
 }
@@ -166,7 +178,7 @@ func (n *node) powerLoss(r *rand.Rand) {
 		}
 	}
 	n.data, n.synced = out, append([]byte(nil), out...)
-	n.dirty, n.pins, n.poisoned = map[int64]uint64{}, nil, false
+	n.dirty, n.put, n.pins, n.poisoned, n.cuts, n.cutsSynced = map[int64]uint64{}, map[int64]uint64{}, nil, false, 0, 0
 	n.reserved = min(n.reserved, blocks(size))
 }
 
