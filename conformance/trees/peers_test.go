@@ -3,10 +3,13 @@ package trees
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -44,6 +47,28 @@ func peers(t testing.TB, args ...string) {
 	}
 }
 
+// end kills what peers runs in dir. A dead process that nobody has waited for yet counts as gone.
+func end(t testing.TB, dir string) {
+	t.Helper()
+	text, err := os.ReadFile(dir + "/pid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+	_ = os.Remove(dir + "/pid") // or peers would take the dead process for a running one
+	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || strings.Contains(string(stat), ") Z ") || strings.Contains(string(stat), ") X ") {
+			return
+		}
+	}
+	t.Errorf("process %d does not end", pid)
+}
+
 // settings are both brokers' alike.
 var settings = []string{"broker.id=1", "broker.rack=RACK1", "num.partitions=2",
 	"default.replication.factor=1", "auto.create.topics.enable=true"}
@@ -51,11 +76,11 @@ var settings = []string{"broker.id=1", "broker.rack=RACK1", "num.partitions=2",
 func startKafka(t *testing.T) *side {
 	dir, zkPort, port := t.TempDir(), freePort(t), freePort(t)
 	peers(t, "zk", dir+"/zk", "clientPort="+zkPort)
-	t.Cleanup(func() { peers(t, "stop", dir+"/zk") })
+	t.Cleanup(func() { end(t, dir+"/zk") })
 	args := append([]string{"kafka", dir + "/kafka", "port=" + port, "zookeeper.connect=127.0.0.1:" + zkPort,
 		"zookeeper.session.timeout.ms=6000"}, settings...)
 	peers(t, args...)
-	t.Cleanup(func() { peers(t, "stop", dir+"/kafka", "KILL") })
+	t.Cleanup(func() { end(t, dir+"/kafka") })
 	c, events, err := zk.Connect([]string{"127.0.0.1:" + zkPort}, 10*time.Second, zk.WithLogger(quiet{}))
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +94,7 @@ func startKafka(t *testing.T) *side {
 	s := &side{client: connect(t, port), tree: func(t testing.TB) tree { return zooKeeperTree(t, c) }}
 	s.restart = func(t *testing.T, kill bool) {
 		if kill {
-			peers(t, "stop", dir+"/kafka", "KILL")
+			end(t, dir+"/kafka")
 			expire(t, c)
 		} else {
 			peers(t, "stop", dir+"/kafka")

@@ -230,7 +230,7 @@ func TestSuiteOnZooKeeper(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) *storetest.World {
 		dir, port := t.TempDir(), freePort(t)
 		peers(t, "zk", dir, "clientPort="+port)
-		t.Cleanup(func() { peers(t, "stop", dir, "KILL") })
+		t.Cleanup(func() { end(t, dir) })
 		s := dial(t, port)
 		t.Cleanup(func() { s.close() })
 		return &storetest.World{
