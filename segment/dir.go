@@ -78,7 +78,7 @@ func OpenDir(t *ring.Task, path string, o DirOptions) (*Dir, error) {
 	}
 	unlock, err := d.loop.LockFile(path + "/" + lockFile)
 	if err != nil {
-		return nil, fmt.Errorf("%s/%s is held by another process, of Kafka or Kring: %w", path, lockFile, err)
+		return nil, fmt.Errorf("log dir %s cannot be locked: %w", path, err)
 	}
 	d.unlock = unlock
 	if err := d.open(t, o); err != nil {

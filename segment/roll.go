@@ -70,7 +70,7 @@ func (l *Log) finishAll(t *ring.Task) {
 		switch {
 		case err == nil:
 		case s.gone, l.closed:
-		case ring.NoSpace(err):
+		case ring.NoSpace(err) && !l.closing: // a stop does not wait for room
 			l.warn("no space to finish a segment; trying again", "segment", s.base)
 			t.Sleep(time.Second)
 		default:
