@@ -158,8 +158,9 @@ func (s *Story) cast() error {
 	for _, p := range s.partitions {
 		for range 1 + r.IntN(2) {
 			made := &producer{s: s, number: len(s.producers), p: p, id: -1, quota: 20 + r.IntN(60), window: 1 + r.IntN(5),
-				kind:  [...]kind{idempotent, idempotent, idempotent, plain, careless}[r.IntN(5)],
-				codec: [...]batch.Codec{batch.None, batch.None, batch.None, batch.None, batch.None, batch.LZ4, batch.Snappy, batch.Zstd}[r.IntN(8)], version: int16(7 + r.IntN(5))}
+				kind:    [...]kind{idempotent, idempotent, idempotent, plain, careless}[r.IntN(5)],
+				codec:   [...]batch.Codec{batch.None, batch.None, batch.None, batch.None, batch.None, batch.LZ4, batch.Snappy, batch.Zstd}[r.IntN(8)],
+				version: int16(7 + r.IntN(5))}
 			s.producers = append(s.producers, made)
 			made.connect()
 		}

@@ -70,7 +70,8 @@ func (s *Story) deleteRecords() {
 	to := known[r.IntN(len(known))]
 	m := kmsg.NewPtrDeleteRecordsRequest()
 	m.TimeoutMillis = 10_000
-	m.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: p.topic, Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Partition: p.index, Offset: to}}}}
+	m.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: p.topic,
+		Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Partition: p.index, Offset: to}}}}
 	p.asked = max(p.asked, to)
 	life := s.h.life
 	l := newLink(s.w, s.violate, func(error) {})
