@@ -205,7 +205,7 @@ func TestCollectorKeepsRoomNotAFactor(t *testing.T) {
 	for _, row := range []struct {
 		live uint64
 		want int
-	}{{0, 2400}, {4 << 20, 600}, {24 << 20, 100}, {200 << 20, 50}} {
+	}{{0, 600}, {1 << 20, 600}, {4 << 20, 600}, {24 << 20, 100}, {200 << 20, 50}} {
 		if got := gcPercent(row.live); got != row.want {
 			t.Errorf("%d live: %d %%, want %d", row.live, got, row.want)
 		}

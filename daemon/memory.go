@@ -13,6 +13,7 @@ import (
 const (
 	heapRoom     = 24 << 20
 	heapFraction = 50
+	heapLeast    = 4 << 20 // Go lets the heap grow by its percent of this even if less lives
 )
 
 // tuneMemory sets the pace of the garbage collector and keeps it fitting: a finalizer runs once after each collection.
@@ -34,6 +35,6 @@ func (p *pace) again() {
 }
 
 func gcPercent(live uint64) int {
-	percent := heapRoom * 100 / max(live, 1<<20)
+	percent := heapRoom * 100 / max(live, heapLeast)
 	return int(max(percent, heapFraction))
 }

@@ -17,6 +17,7 @@ type Task struct {
 	yield  func(struct{}) bool
 	inside bool
 	done   bool
+	parked bool
 }
 
 // stopped unwinds a task whose loop stops it.
@@ -80,6 +81,19 @@ func (t *Task) Suspend(arm func(wake func())) {
 	arm(t.wake)
 	t.pause()
 }
+
+// Park waits until Unpark: a task that is kept for more work than one piece.
+func (t *Task) Park() {
+	t.parked = true
+	t.pause()
+	t.parked = false
+}
+
+// Parked reports whether the task is without work.
+func (t *Task) Parked() bool { return t.parked }
+
+// Unpark goes on with a parked task, at once, up to its next wait.
+func (t *Task) Unpark() { t.wake() }
 
 func (t *Task) pause() {
 	if !t.yield(struct{}{}) {

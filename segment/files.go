@@ -14,6 +14,7 @@ type Files struct {
 	oldest *segment
 	newest *segment
 	spare  [][][]byte // emptied vectors for writes
+	idle   []*reader  // parked
 }
 
 // NewFiles makes the open files shared by all logs of loop: at most limit stay open while nothing uses them.

@@ -33,20 +33,7 @@ func (l *Log) Read(from, upTo Offset, maxBytes int, firstWhole bool, r *Range) b
 			return true
 		}
 	}
-	s := l.segs[l.floor(from)]
-	s.pin()
-	inside, done := true, false
-	ring.Go(l.loop, func(t *ring.Task) {
-		defer s.unpin()
-		if err := l.readSlow(t, s, from, upTo, maxBytes, firstWhole, r); err != nil {
-			r.Err = err
-		}
-		if done = inside; !done {
-			r.Done(r)
-		}
-	})
-	inside = false
-	return done
+	return l.files.look(look{l, l.segs[l.floor(from)], from, upTo, maxBytes, firstWhole, r})
 }
 
 // boundary is the position in s where offsets at or above upTo begin, if that is known without a look at the file.

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	scanSmall = 16 << 10 // for a look at a few headers
-	scanLarge = 1 << 20  // for reading all
+	scanSmall = 4 << 10 // for a look at a few headers: about what lies between two entries of an index
+	scanLarge = 1 << 20 // for reading all
 )
 
 // scan walks the batches of a segment file between two positions. It belongs to one task; release it.

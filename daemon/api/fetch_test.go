@@ -291,6 +291,7 @@ func TestManyFetchesReuseTheirState(t *testing.T) {
 		p.put("a", int32(i%4), records(1, 10))
 		call[*kmsg.FetchResponse](p, x.fetchRequest(12, int32(i%3), 1, from{"a", 0, 0}, from{"a", 1, 0}, from{"a", 2, 0}, from{"a", 3, 0}))
 	}
+	x.quiet("a", 4)
 	n := 0
 	for f := x.node.Contexts[1].data.fetches; f != nil; f = f.next {
 		n++
@@ -298,5 +299,4 @@ func TestManyFetchesReuseTheirState(t *testing.T) {
 	if n != 1 {
 		t.Fatalf("%s in the pool after fetches one by one", fmt.Sprint(n))
 	}
-	x.quiet("a", 4)
 }

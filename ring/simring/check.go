@@ -23,7 +23,9 @@ func (m *Machine) Check() error {
 		}
 		l.tasks = running(l.tasks)
 		for _, t := range l.tasks {
-			held("a %v on loop %d", t, l.id)
+			if !t.Parked() { // kept for more work, it holds nothing
+				held("a %v on loop %d", t, l.id)
+			}
 		}
 		if n := l.wheel.Len(); n != 0 {
 			held("%d timers of loop %d", n, l.id)
