@@ -129,6 +129,9 @@ func (l *Log) syncFinal(t *ring.Task, s *segment) error {
 	if l.until(t, func() bool { return l.syncing == nil || l.closed }); l.closed {
 		return ErrClosed
 	}
+	if l.failed != nil {
+		return l.failed // the sync under way was of this file, perhaps: it must not be repeated
+	}
 	l.syncing = s
 	err := t.Sync(s.file)
 	if err == nil && (l.namesDirty || l.parentDirty) {
