@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime/debug"
 	"sort"
 	"strings"
 	"time"
@@ -73,15 +74,28 @@ func Run(p Plan) Outcome {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	var err error
-	if s.h, err = newHost(s.w, p.Loops, log); err == nil {
-		err = s.live()
+	h, err := newHost(s.w, p.Loops, log)
+	if err != nil {
+		return Outcome{Err: err}
 	}
-	if err != nil && s.err == nil {
+	s.h = h
+	if err := s.try(s.live); err != nil {
 		s.violate(err)
 	}
-	s.h.kill() // whatever is left
+	if err := s.try(func() error { s.h.kill(); return nil }); err != nil { // whatever is left
+		s.violate(err)
+	}
 	return Outcome{Digest: s.w.Trace(), Err: s.err, Acks: s.acks, Codes: s.codes, Faults: s.faults, Steps: s.w.Steps()}
+}
+
+// try turns a panic into an error.
+func (s *Story) try(fn func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return fn()
 }
 
 // violate notes a broken promise; the first one ends the story.
