@@ -157,6 +157,7 @@ var receiveTests = []test{
 	{"what is not consumed is given again", receiveKept},
 	{"a retained buffer keeps its bytes", receiveRetained},
 	{"pause stops, resume goes on with what was left", receivePaused},
+	{"a paused connection stops its peer and holds little", receivePressure},
 	{"close from inside Received is the last call", receiveClose},
 	{"a peer that ends mid-frame is an end", receiveCut},
 }
@@ -324,8 +325,37 @@ func receivePaused(w *world) {
 		r.conn.Resume()
 	})
 	w.Wait(w.t, whole)
-	// Back-pressure: a paused connection takes only so much.
-	w.on(func() { r.conn.Pause(); paused = true; r.received = nil; r.conn.Resume(); paused = false })
+	p.Close()
+}
+
+func receivePressure(w *world) {
+	const n = 40 << 20
+	l := w.loop()
+	got, calls := 0, 0
+	done := make(chan struct{})
+	p, r := w.one(nil)
+	var before int64
+	w.on(func() {
+		before = l.InUse()
+		r.received = func(data []byte, _ *ring.Buf) (int, int) {
+			calls++
+			if got += len(data); got == n {
+				close(done)
+			}
+			return len(data), 0
+		}
+		r.conn.Pause()
+	})
+	p.Write(make([]byte, n))
+	w.do(l, func(t *ring.Task) {
+		t.Sleep(50 * time.Millisecond)
+		w.equal("calls while paused", calls, 0)
+		if more := l.InUse() - before; more > 8<<20 {
+			w.t.Errorf("a paused connection holds %d bytes", more)
+		}
+		r.conn.Resume()
+	})
+	w.Wait(w.t, done)
 	p.Close()
 }
 
