@@ -83,10 +83,10 @@ func (l *Log) reindex(t *ring.Task, s *segment, why error) error {
 	b.begin()
 	for {
 		h, err := sc.peek()
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.path(logSuffix), err)
+		if l.noted(s, err) != nil && !errors.Is(err, ErrMalformed) {
+			return err
 		}
-		if h == nil {
+		if h == nil { // the end, or damage: what stands before can be found all the same
 			break
 		}
 		b.add(h, sc.pos)

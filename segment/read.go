@@ -1,6 +1,9 @@
 package segment
 
 import (
+	"errors"
+	"log/slog"
+
 	"kring/ring"
 )
 
@@ -90,11 +93,11 @@ func (r *Range) Unpin() {
 func (l *Log) readSlow(t *ring.Task, s *segment, from, upTo Offset, maxBytes int, firstWhole bool, r *Range) error {
 	for {
 		if err := s.open(t); err != nil {
-			return l.readError(err)
+			return l.readError(l.noted(s, err))
 		}
 		first, size, pos, err := l.seek(t, s, from)
 		if err != nil {
-			return l.readError(err)
+			return l.readError(l.noted(s, err))
 		}
 		if size == 0 { // a gap up to the next segment
 			next := l.behind(s)
@@ -109,7 +112,7 @@ func (l *Log) readSlow(t *ring.Task, s *segment, from, upTo Offset, maxBytes int
 		end, ok := l.boundary(s, upTo)
 		if !ok {
 			if _, _, end, err = l.seek(t, s, upTo); err != nil {
-				return l.readError(err)
+				return l.readError(l.noted(s, err))
 			}
 		}
 		if end < pos+size {
@@ -136,6 +139,15 @@ func (l *Log) readError(err error) error {
 	}
 	if l.closed {
 		return ErrClosed
+	}
+	return err
+}
+
+// noted is err; that a segment is not what was written is told once.
+func (l *Log) noted(s *segment, err error) error {
+	if errors.Is(err, ErrMalformed) && !s.damaged {
+		s.damaged = true
+		l.logAt(slog.LevelError, "a segment is damaged; some of it cannot be read", "file", s.path(logSuffix), "cause", err)
 	}
 	return err
 }

@@ -16,6 +16,7 @@ type segment struct {
 	closed  bool // takes no more appends
 	trimmed bool // closed, and bytes and size are durable
 	gone    bool // deleted
+	damaged bool // found so, and said
 
 	file     ring.File
 	writable bool

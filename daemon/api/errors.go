@@ -52,6 +52,7 @@ var refusals = []struct {
 	{segment.ErrCoordinatorFenced, wire.TransactionCoordinatorFenced},
 	{segment.ErrTooLarge, wire.RecordListTooLarge},
 	{segment.ErrCorrupt, wire.CorruptMessage},
+	{segment.ErrMalformed, wire.CorruptMessage},
 	{segment.ErrOffline, wire.KafkaStorageError},
 	{segment.ErrNoSpace, wire.KafkaStorageError},
 	{segment.ErrClosed, wire.NotLeaderOrFollower},
