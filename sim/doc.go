@@ -3,6 +3,7 @@
 // it, and the same seed gives the same story, byte for byte.
 //
 //	go test ./sim                             a fixed set of seeds, with 1, 2 and 4 loops
+//	SEEDS=400 SEED=1000 go test ./sim         as many from there on
 //	SEED=42 go test ./sim -run TestStory -v   one story, told line by line
 //
 // # Faults we promise to survive

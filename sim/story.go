@@ -40,6 +40,8 @@ type Outcome struct {
 	Codes  map[wire.Code]int
 	Faults []string
 	Steps  uint64
+	// PowerLosses is how often the machine lost power.
+	PowerLosses int
 }
 
 // Story is a run under way.
@@ -84,7 +86,7 @@ func Run(p Plan) Outcome {
 	if err := s.try(func() error { s.h.kill(); return nil }); err != nil { // whatever is left
 		s.violate(err)
 	}
-	return Outcome{Digest: s.w.Trace(), Err: s.err, Acks: s.acks, Codes: s.codes, Faults: s.faults, Steps: s.w.Steps()}
+	return Outcome{Digest: s.w.Trace(), Err: s.err, Acks: s.acks, Codes: s.codes, Faults: s.faults, Steps: s.w.Steps(), PowerLosses: s.powerLosses}
 }
 
 // try turns a panic into an error.

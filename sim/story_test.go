@@ -11,7 +11,7 @@ import (
 
 // TestStories runs a fixed set of seeds with 1, 2 and 4 loops.
 func TestStories(t *testing.T) {
-	seeds := 40
+	seeds := 25
 	if testing.Short() {
 		seeds = 10
 	}
@@ -78,17 +78,21 @@ func TestStoriesReplayBySeed(t *testing.T) {
 // TestALieIsFound: a checker that never finds anything is untested.
 func TestALieIsFound(t *testing.T) {
 	found, harmed := 0, 0
-	for seed := range uint64(40) {
+	for seed := range uint64(24) {
 		o := Run(Plan{Seed: seed, Loops: 2, Lie: true})
-		if strings.Contains(strings.Join(o.Faults, " "), "crash") {
+		if o.PowerLosses > 0 {
 			harmed++
 		}
-		if o.Err != nil {
-			found++
+		if o.Err == nil {
+			continue
+		}
+		found++
+		if o.PowerLosses == 0 {
+			t.Errorf("without a power loss, %v", o.Err)
 		}
 	}
-	t.Logf("%d of 40 stories found acknowledged records lost, %d had a power loss", found, harmed)
-	if found < 4 {
-		t.Errorf("topics that are not durable were taken for durable, and only %d stories of 40 noticed", found)
+	t.Logf("%d of 24 stories found acknowledged records lost, %d had a power loss", found, harmed)
+	if found < harmed/2 || found == 0 {
+		t.Errorf("topics that are not durable were taken for durable, and only %d stories of %d with a power loss noticed", found, harmed)
 	}
 }
