@@ -86,7 +86,8 @@ func Run(p Plan) Outcome {
 	if err := s.try(func() error { s.h.kill(); return nil }); err != nil { // whatever is left
 		s.violate(err)
 	}
-	return Outcome{Digest: s.w.Trace(), Err: s.err, Acks: s.acks, Codes: s.codes, Faults: s.faults, Steps: s.w.Steps(), PowerLosses: s.powerLosses}
+	return Outcome{Digest: s.w.Trace(), Err: s.err, Acks: s.acks, Codes: s.codes, Faults: s.faults,
+		Steps: s.w.Steps(), PowerLosses: s.powerLosses}
 }
 
 // try turns a panic into an error.
