@@ -33,7 +33,8 @@ func kernelOptions(cfg *config.Config, log *slog.Logger) ring.Options {
 	if loops == 0 {
 		loops = loopsFor(runtime.NumCPU())
 	}
-	return ring.Options{Loops: loops, WritePath: cfg.WritePath, Dirs: cfg.LogDirs, Log: log}
+	return ring.Options{Loops: loops, WritePath: cfg.WritePath, Dirs: cfg.LogDirs,
+		SendBuffer: int(cfg.SendBuffer), ReceiveBuffer: int(cfg.ReceiveBuffer), Log: log}
 }
 
 // run is one broker on the kernel, from start to stop. Its fields belong to loop 0.

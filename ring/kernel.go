@@ -31,15 +31,19 @@ type Kernel struct {
 	otherPath writePath            // of files in no log dir
 	ringFlags uint32
 	writeOut  int64
-	helpers   helpers
-	log       *slog.Logger
-	findings  []Finding
+
+	sendBuffer, receiveBuffer int
+
+	helpers  helpers
+	log      *slog.Logger
+	findings []Finding
 }
 
 // New checks that the kernel gives what is needed and makes the loops; *Refused says what it does not. It may raise GOMAXPROCS:
 // a loop that waits keeps its processor, and the rest of the process needs two.
 func New(o Options) (*Kernel, error) {
-	k := &Kernel{dirs: o.Dirs, paths: map[string]writePath{}, writeOut: o.WriteOutBytes, log: o.Log}
+	k := &Kernel{dirs: o.Dirs, paths: map[string]writePath{}, writeOut: o.WriteOutBytes,
+		sendBuffer: o.SendBuffer, receiveBuffer: o.ReceiveBuffer, log: o.Log}
 	if k.log == nil {
 		k.log = slog.Default()
 	}

@@ -50,6 +50,9 @@ func (l *loop) Listen(address string) (Listener, error) {
 	if family == unix.AF_INET6 && tcp.IP == nil {
 		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
 	}
+	if n := l.k.receiveBuffer; n > 0 {
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, n) // inherited; the window's scale is fixed at the handshake
+	}
 	if err = unix.Bind(fd, sa); err == nil {
 		err = unix.Listen(fd, backlog)
 	}
@@ -154,6 +157,9 @@ func (l *loop) Attach(s Socket, r Receiver) Conn {
 		c.local = addrPort(sa)
 	}
 	unix.SetsockoptInt(c.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	if n := l.k.sendBuffer; n > 0 {
+		unix.SetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, n)
+	}
 	unix.SetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1) // a peer that is gone without a word is found in hours, as by Kafka
 	c.next = l.conns
 	if c.next != nil {

@@ -17,6 +17,10 @@ type Options struct {
 	MaxMemory int64
 	// WriteOutBytes is how many bytes of a file may wait dirty before they are written out early; 0 means 16 MiB.
 	WriteOutBytes int64
+	// SendBuffer and ReceiveBuffer are the sizes asked for a connection's socket buffers (SO_SNDBUF, SO_RCVBUF); 0 leaves them to
+	// the kernel, which lets them grow to megabytes. A send buffer of some hundred KiB makes fetches cheaper: what is sent is
+	// still in the processor's cache when the peer reads it, and the peer's acknowledgements push what waits.
+	SendBuffer, ReceiveBuffer int
 	// Log gets what was degraded and why; nil means slog.Default().
 	Log *slog.Logger
 }

@@ -161,6 +161,7 @@ func (b *builder) dirs() {
 func (b *builder) connections() {
 	c := b.c
 	c.RequestMax = b.int32("socket.request.max.bytes")
+	c.SendBuffer, c.ReceiveBuffer = b.int32("socket.send.buffer.bytes"), b.int32("socket.receive.buffer.bytes")
 	c.QueuedBytes = b.get("queued.max.request.bytes").n
 	if c.QueuedBytes > 0 && c.QueuedBytes < int64(c.RequestMax) {
 		b.bad("queued.max.request.bytes", strconv.FormatInt(c.QueuedBytes, 10), "allowed: at least socket.request.max.bytes, or -1")

@@ -28,6 +28,8 @@ type Config struct {
 	// RequestMax is socket.request.max.bytes, QueuedBytes queued.max.request.bytes (-1: none).
 	RequestMax  int32
 	QueuedBytes int64
+	// SendBuffer is socket.send.buffer.bytes, ReceiveBuffer socket.receive.buffer.bytes; -1 for the kernel's own.
+	SendBuffer, ReceiveBuffer int32
 	// MaxConnections is max.connections, MaxConnectionsPerIP max.connections.per.ip with exceptions by address.
 	MaxConnections      int32
 	MaxConnectionsPerIP int32

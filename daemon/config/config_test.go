@@ -24,6 +24,8 @@ var acting = map[string]struct {
 	"broker.rack":                     {"r1", func(c *Config) bool { return c.Rack == "r1" }},
 	"connections.max.idle.ms":         {"5", func(c *Config) bool { return c.ConnectionsMaxIdle == 5*time.Millisecond }},
 	"default.replication.factor":      {"2", func(c *Config) bool { return c.ReplicationFactor == 2 }},
+	"socket.receive.buffer.bytes":     {"9", func(c *Config) bool { return c.ReceiveBuffer == 9 }},
+	"socket.send.buffer.bytes":        {"-1", func(c *Config) bool { return c.SendBuffer == -1 }},
 	"delete.topic.enable":             {"FALSE", func(c *Config) bool { return !c.DeleteTopics }},
 	"fetch.max.bytes":                 {"1024", func(c *Config) bool { return c.FetchMaxBytes == 1024 }},
 	"kring.loops":                     {"3", func(c *Config) bool { return c.Loops == 3 }},

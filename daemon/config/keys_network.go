@@ -34,7 +34,9 @@ var networkKeys = []Key{
 	{"socket.connection.setup.timeout.max.ms", Long, "30000", anything, readOnly, idle, ""},
 	{"socket.connection.setup.timeout.ms", Long, "10000", anything, readOnly, idle, ""},
 	{"socket.listen.backlog.size", Int, "50", atLeast(1), readOnly, idle, ""},
-	{"socket.receive.buffer.bytes", Int, "102400", anything, readOnly, idle, ""},
+	{"socket.receive.buffer.bytes", Int, "102400", anything, readOnly, acts,
+		"The receive buffer of a connection's socket (SO_RCVBUF); -1 leaves it to the kernel."},
 	{"socket.request.max.bytes", Int, "104857600", atLeast(1), readOnly, acts, "The most bytes of a request."},
-	{"socket.send.buffer.bytes", Int, "102400", anything, readOnly, idle, ""},
+	{"socket.send.buffer.bytes", Int, "102400", anything, readOnly, acts,
+		"The send buffer of a connection's socket (SO_SNDBUF); -1 leaves it to the kernel."},
 }
