@@ -136,7 +136,7 @@ func (b *builder) identity() {
 
 func (b *builder) dirs() {
 	key, value := "log.dirs", ""
-	if p, ok := b.layers.get("log.dirs"); ok && p.s != "" {
+	if p, ok := b.layers.get("log.dirs"); ok {
 		value = p.s
 	} else {
 		key, value = "log.dir", b.get("log.dir").s

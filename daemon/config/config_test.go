@@ -171,6 +171,7 @@ func TestBadSettings(t *testing.T) {
 		{"broker.id=1001", "broker.id=1001 is not valid; allowed: from -1 (generated) to reserved.broker.max.id"},
 		{"broker.id.generation.enable=false", "broker.id=-1 is not valid; allowed: at least 0, since broker.id.generation.enable is false"},
 		{"broker.id=1 node.id=2", "node.id=2 is not valid; allowed: the same as broker.id, or not set"},
+		{"log.dirs=", "log.dirs= is not valid; allowed: at least one directory"},
 		{"log.dirs=,", "log.dirs=, is not valid; allowed: at least one directory"},
 		{"log.dirs=/a,/a/", "log.dirs=/a,/a/ is not valid; each directory may stand once"},
 		{"max.connections.per.ip=0", "max.connections.per.ip=0 is not valid; allowed: at least 1 unless max.connections.per.ip.overrides lets somebody in"},
