@@ -72,8 +72,25 @@ func serve(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Wri
 	return r.err
 }
 
+// descriptorsFew is below what a broker with some hundred partitions and connections needs.
+const descriptorsFew = 4096
+
+// descriptors is how many this process may have open; the Go runtime has raised the soft limit to the hard one.
+func descriptors(log *slog.Logger) int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 0
+	}
+	n := int(min(limit.Cur, 1<<30))
+	if n < descriptorsFew {
+		log.Warn("few file descriptors for connections and segments; raise LimitNOFILE (ulimit -n)", "limit", n)
+	}
+	return n
+}
+
 func (r *run) start(t *ring.Task) {
-	b, err := broker.Start(t, broker.Options{Loops: r.kernel.Loops(), Config: r.cfg, Open: openStore, Log: r.log, Fatal: r.fatal})
+	b, err := broker.Start(t, broker.Options{Loops: r.kernel.Loops(), Config: r.cfg, Open: openStore, Log: r.log, Fatal: r.fatal,
+		Descriptors: descriptors(r.log)})
 	if err != nil {
 		r.err = &failure{startStatus(err), err}
 		r.kernel.Stop()

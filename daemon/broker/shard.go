@@ -36,6 +36,14 @@ type replica struct {
 // filesOpen bounds the open files of a loop that nothing uses at the moment.
 const filesOpen = 2000
 
+// filesMost is that bound where descriptors are few: what files do not take is left to connections.
+func (b *Broker) filesMost() int {
+	if b.o.Descriptors <= 0 {
+		return filesOpen
+	}
+	return min(filesOpen, max(b.o.Descriptors/2/len(b.shards), 1))
+}
+
 // makeShards makes the loops' own parts, each on its loop.
 func (b *Broker) makeShards(t *ring.Task) {
 	b.shards = make([]*shard, len(b.o.Loops))
@@ -49,7 +57,7 @@ func (b *Broker) makeShards(t *ring.Task) {
 		o.QueuedBytes = max(b.static.QueuedBytes/int64(len(b.shards)), 1)
 	}
 	b.each(t, func(s *shard, done func()) {
-		s.files = segment.NewFiles(s.loop, filesOpen)
+		s.files = segment.NewFiles(s.loop, b.filesMost())
 		s.server = server.New(s.loop, o, s.ctx.Dispatch)
 		s.ctx.Server = s.server
 		done()
