@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -70,7 +69,7 @@ func benchLoad(l load) *cobra.Command {
 				acks = "-1"
 			}
 			if o.Acks, err = strconv.Atoi(acks); err != nil {
-				return wrong("--acks %s: 0, 1 or all", acks)
+				return wrong("--acks %s is not valid; allowed: 0, 1 or all", acks)
 			}
 			bar := progress(1000, l.use)
 			o.Progress = func(done float64, what string) {
@@ -80,7 +79,7 @@ func benchLoad(l load) *cobra.Command {
 			report, err := l.run(cmd.Context(), o)
 			_ = bar.Finish()
 			if err != nil {
-				return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "bench: "))
+				return &plainly{err}
 			}
 			if asJSON {
 				return report.WriteJSON(cmd.OutOrStdout())
@@ -108,3 +107,9 @@ func benchLoad(l load) *cobra.Command {
 	f.BoolVar(&asJSON, "json", false, "the report as one JSON object")
 	return cmd
 }
+
+// plainly is an error of the bench room without the room's name.
+type plainly struct{ err error }
+
+func (p *plainly) Error() string { return strings.TrimPrefix(p.err.Error(), "bench: ") }
+func (p *plainly) Unwrap() error { return p.err }

@@ -32,7 +32,10 @@ func (c *client) flags(cmd *cobra.Command) {
 }
 
 func (c *client) open(opts ...kgo.Opt) (*kgo.Client, error) {
-	return kgo.NewClient(append([]kgo.Opt{
+	if err := checkBrokers(c.brokers); err != nil {
+		return nil, err
+	}
+	cl, err := kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(c.brokers...),
 		kgo.ClientID("kring"),
 		kgo.DialTimeout(c.timeout),
@@ -40,6 +43,10 @@ func (c *client) open(opts ...kgo.Opt) (*kgo.Client, error) {
 		kgo.RequestTimeoutOverhead(c.timeout),
 		kgo.MetadataMinAge(metadataAge),
 	}, opts...)...)
+	if err != nil {
+		return nil, wrong("%w", err)
+	}
+	return cl, nil
 }
 
 func (c *client) admin() (*kadm.Client, error) {
@@ -76,7 +83,7 @@ func keyValues(settings []string) (map[string]*string, error) {
 	for _, s := range settings {
 		k, v, ok := strings.Cut(s, "=")
 		if !ok || k == "" {
-			return nil, wrong("%q is not key=value", s)
+			return nil, wrong("%q is not valid; allowed: key=value", s)
 		}
 		m[k] = &v
 	}

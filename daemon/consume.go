@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -47,7 +48,7 @@ func consumeCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.Int32SliceVarP(&c.partitions, "partition", "p", nil, "only these partitions, `0,1,...`")
 	f.StringVarP(&c.offset, "offset", "o", "end",
-		"where to begin: beginning, end, an offset, -N (N before the end), @TIME (RFC 3339 or Unix ms)")
+		"where to begin: beginning, end, an offset (or the nearest), -N (N before the end), @TIME (RFC 3339 or Unix ms)")
 	f.BoolVar(&c.fromBeginning, "from-beginning", false, "the same as --offset beginning")
 	f.Int64VarP(&c.most, "count", "n", 0, "stop after so many records; 0: never")
 	f.BoolVarP(&c.exit, "exit", "e", false, "stop at the end of what was there at the start")
@@ -70,11 +71,11 @@ func (c *consuming) run(cmd *cobra.Command, topic string) error {
 	}
 	delimiter, err := unquote(c.delimiter)
 	if err != nil {
-		return wrong("--delimiter %q: bytes", c.delimiter)
+		return wrong("--delimiter %q is not valid; allowed: bytes", c.delimiter)
 	}
 	keys, err := unquote(c.keys)
 	if err != nil {
-		return wrong("--keys %q: bytes", c.keys)
+		return wrong("--keys %q is not valid; allowed: bytes", c.keys)
 	}
 	begin, err := parseOffset(c.offset)
 	if err != nil {
@@ -89,12 +90,17 @@ func (c *consuming) run(cmd *cobra.Command, topic string) error {
 	if err != nil {
 		return err
 	}
+	for _, partition := range slices.Sorted(maps.Keys(goals)) {
+		if from := goals[partition].next; begin.at > 0 && from != begin.at {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s-%d has no offset %d: reading from %d\n", topic, partition, begin.at, from)
+		}
+	}
 	if c.exit && reached(goals) {
 		return nil
 	}
 	cl, err := c.open(c.options(topic, goals)...)
 	if err != nil {
-		return wrong("%w", err)
+		return err
 	}
 	defer cl.Close()
 	out := bufio.NewWriterSize(cmd.OutOrStdout(), 64<<10)
@@ -240,7 +246,7 @@ type offsetSpec struct {
 
 func parseOffset(s string) (offsetSpec, error) {
 	o := offsetSpec{time: -1, back: -1}
-	bad := wrong("--offset %s: beginning, end, an offset, -N, or @TIME as RFC 3339 or Unix ms", s)
+	bad := wrong("--offset %s is not valid; allowed: beginning, end, an offset, -N, or @TIME as RFC 3339 or Unix ms", s)
 	if t, ok := strings.CutPrefix(s, "@"); ok {
 		if ms, err := strconv.ParseInt(t, 10, 64); err == nil && ms >= 0 {
 			o.time = ms

@@ -20,7 +20,7 @@ func logCommand() *cobra.Command {
 		Example: `  kring log dump kring-data/words-0 --records`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return wrong("there is no command log %q; kring log --help lists them", args[0])
+				return wrong("there is no command %q; kring log --help lists them", "log "+args[0])
 			}
 			return cmd.Help()
 		},

@@ -13,7 +13,7 @@ import (
 func newLogger(out io.Writer, level string) (*slog.Logger, error) {
 	var least slog.Level
 	if err := least.UnmarshalText([]byte(level)); err != nil {
-		return nil, wrong("--log-level %s: debug, info, warn or error", level)
+		return nil, wrong("--log-level %s is not valid; allowed: debug, info, warn or error", level)
 	}
 	o := &slog.HandlerOptions{Level: least}
 	if os.Getenv("JOURNAL_STREAM") == "" {

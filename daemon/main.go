@@ -16,7 +16,7 @@ func main() {
 	ctx := signals()
 	err := command().ExecuteContext(ctx)
 	if err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintln(os.Stderr, "kring: "+oneLine(err))
+		fmt.Fprintln(os.Stderr, "kring: "+said(err))
 	}
 	os.Exit(statusOf(err))
 }
@@ -42,7 +42,7 @@ func command() *cobra.Command {
   kring consume words --from-beginning --exit`,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &failure{exitArguments, err} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return wrong("%w; see %s --help", err, cmd.CommandPath()) })
 	root.AddCommand(brokerCommand(), probeCommand(), topicsCommand(), produceCommand(), consumeCommand(), logCommand(),
 		benchCommand(), exitTopic())
 	return root

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
@@ -62,8 +63,12 @@ func exactly(n int) cobra.PositionalArgs { return checked(cobra.ExactArgs(n)) }
 
 func checked(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return wrong("%w; see %s --help", err, cmd.CommandPath())
+		if check(cmd, args) != nil {
+			takes := strings.TrimSpace(strings.TrimPrefix(cmd.Use, cmd.Name()))
+			if takes == "" {
+				takes = "no arguments"
+			}
+			return wrong("%s takes %s, not %s; see %s --help", cmd.CommandPath(), takes, count(int64(len(args)), "argument"), cmd.CommandPath())
 		}
 		return nil
 	}

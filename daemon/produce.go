@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -75,13 +77,13 @@ func (p *producing) options(topic string) ([]kgo.Opt, error) {
 	case "0":
 		opts = append(opts, kgo.RequiredAcks(kgo.NoAck()), kgo.DisableIdempotentWrite())
 	default:
-		return nil, wrong("--acks %s: 0, 1 or all", p.acks)
+		return nil, wrong("--acks %s is not valid; allowed: 0, 1 or all", p.acks)
 	}
 	codecs := map[string]kgo.CompressionCodec{"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
 		"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression()}
 	codec, ok := codecs[p.codec]
 	if !ok {
-		return nil, wrong("--compression %s: none, gzip, snappy, lz4 or zstd", p.codec)
+		return nil, wrong("--compression %s is not valid; allowed: none, gzip, snappy, lz4 or zstd", p.codec)
 	}
 	opts = append(opts, kgo.ProducerBatchCompression(codec))
 	if p.partition >= 0 {
@@ -103,11 +105,11 @@ func (p *producing) run(cmd *cobra.Command, topic string, files []string) error 
 	}
 	delimiter, err := unquote(p.delimiter)
 	if err != nil || delimiter == "" {
-		return wrong("--delimiter %q: one or more bytes", p.delimiter)
+		return wrong("--delimiter %q is not valid; allowed: one or more bytes", p.delimiter)
 	}
 	separator, err := unquote(p.separator)
 	if err != nil {
-		return wrong("--key-separator %q: bytes", p.separator)
+		return wrong("--key-separator %q is not valid; allowed: bytes", p.separator)
 	}
 	opts, err := p.options(topic)
 	if err != nil {
@@ -115,7 +117,7 @@ func (p *producing) run(cmd *cobra.Command, topic string, files []string) error 
 	}
 	cl, err := p.open(opts...)
 	if err != nil {
-		return wrong("%w", err)
+		return err
 	}
 	defer cl.Close()
 	bar := progress(-1, "sending")
@@ -132,9 +134,25 @@ func (p *producing) run(cmd *cobra.Command, topic string, files []string) error 
 	defer p.mu.Unlock()
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s, %s\n", count(p.count, "record"), count(p.bytes, "byte"))
 	if p.err != nil {
-		return explain(topic, p.err, "")
+		return explain(topic, p.reason(cmd.Context(), cl, topic), "")
 	}
 	return err
+}
+
+// reason is what went wrong: a partition that is not there is known to the client library alone, which says it in its own terms.
+func (p *producing) reason(ctx context.Context, cl *kgo.Client, topic string) error {
+	var known *kerr.Error
+	if p.partition < 0 || errors.As(p.err, &known) {
+		return p.err
+	}
+	topics, err := kadm.NewClient(cl).ListTopics(ctx, topic)
+	if err != nil || topics[topic].Err != nil {
+		return p.err
+	}
+	if _, there := topics[topic].Partitions[p.partition]; there {
+		return p.err
+	}
+	return fmt.Errorf("there is no partition %d, only %d of them from 0", p.partition, len(topics[topic].Partitions))
 }
 
 // send hands a record to the client; false once one has failed.
@@ -243,7 +261,7 @@ func headersOf(settings []string) ([]kgo.RecordHeader, error) {
 	for _, s := range settings {
 		name, value, ok := strings.Cut(s, "=")
 		if !ok {
-			return nil, wrong("--header %q: name=value", s)
+			return nil, wrong("--header %q is not valid; allowed: name=value", s)
 		}
 		headers = append(headers, kgo.RecordHeader{Key: name, Value: []byte(value)})
 	}

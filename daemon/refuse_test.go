@@ -205,9 +205,39 @@ func TestUnknownKeyWarnsOnce(t *testing.T) {
 func TestWrongArgumentsHaveTheirStatus(t *testing.T) {
 	for _, args := range []string{"nonsense", "topics nonsense", "broker a b", "broker --nonsense", "topics create", "consume", "produce",
 		"topics alter x", "consume x -o yesterday", "produce x --acks 5", "produce x -z rar", "log dump", "broker --log-level loud",
-		"broker /no/such/file", "bench nonsense", "topics create x -c novalue"} {
+		"broker /no/such/file", "bench nonsense", "topics create x -c novalue", "topics list -b host:x", "topics list -b :9092",
+		"produce x -b host:0"} {
 		if r := kring(t, "", strings.Fields(args)...); r.status != exitArguments || strings.Count(r.errOut, "\n") != 1 {
 			t.Errorf("kring %s: status %d, %s", args, r.status, r.errOut)
+		}
+	}
+}
+
+func TestNoBrokerIsNamedWithWhereToLook(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	for _, args := range []string{"topics list", "topics describe x", "consume x", "produce x --timeout 1s", "bench idle"} {
+		r := kring(t, "x\n", append(strings.Fields(args), "-b", l.Addr().String())...)
+		want := "kring: no broker answers at " + l.Addr().String() + ": connection refused; --bootstrap-server says where to look\n"
+		if r.status != exitFailed || !strings.HasSuffix(r.errOut, want) {
+			t.Errorf("kring %s: status %d, %q, want %q", args, r.status, r.errOut, want)
+		}
+	}
+}
+
+func TestArgumentsThatLackAreNamed(t *testing.T) {
+	for args, want := range map[string]string{
+		"produce":       "kring produce takes TOPIC [FILE...], not 0 arguments; see kring produce --help",
+		"broker a b":    "kring broker takes [server.properties], not 2 arguments; see kring broker --help",
+		"topics list a": "kring topics list takes no arguments, not 1 argument; see kring topics list --help",
+		"topics --nope": "unknown flag: --nope; see kring topics --help",
+		"topics nope":   `there is no command "topics nope"; kring topics --help lists them`,
+	} {
+		if r := kring(t, "", strings.Fields(args)...); r.errOut != "kring: "+want+"\n" {
+			t.Errorf("kring %s: %q, want %q", args, r.errOut, want)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func TestTopicsFromTheCommandLine(t *testing.T) {
 		if r := b.kring("", "topics", "create", "a"); r.status != exitFailed || !strings.Contains(r.errOut, "kring: a: TOPIC_ALREADY_EXISTS: ") {
 			t.Errorf("%+v", r)
 		}
-		if out := b.kring("", "topics", "create", "a", "--if-not-exists").ok(t); out != "a: nothing to do\n" {
+		if out := b.kring("", "topics", "create", "a", "--if-not-exists").ok(t); out != "a exists already\n" {
 			t.Errorf("%q", out)
 		}
 		if r := b.kring("", "topics", "create", "a/b"); r.status != exitFailed || !strings.Contains(r.errOut, "INVALID_TOPIC_EXCEPTION") {
@@ -189,6 +189,13 @@ func TestRecordsFromTheCommandLine(t *testing.T) {
 			t.Errorf("%q", out)
 		}
 		if r := b.kring("", "consume", "none1", "-p", "7"); r.status != exitFailed || !strings.Contains(r.errOut, "no partition 7") {
+			t.Errorf("%+v", r)
+		}
+		if r := b.kring("x\n", "produce", "none1", "-p", "7"); r.status != exitFailed || !strings.Contains(r.errOut, "no partition 7, only 1 ") {
+			t.Errorf("%+v", r)
+		}
+		if r := b.kring("", "consume", "none1", "-o", "99", "-e"); r.ok(t) != "" ||
+			!strings.Contains(r.errOut, "none1-0 has no offset 99: reading from 4") {
 			t.Errorf("%+v", r)
 		}
 		if r := b.kring("", "consume", "absent", "-e"); r.status != exitFailed || !strings.Contains(r.errOut, "UNKNOWN_TOPIC_OR_PARTITION") {

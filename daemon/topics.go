@@ -21,7 +21,7 @@ func topicsCommand() *cobra.Command {
   kring topics describe words`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return wrong("there is no command topics %q; kring topics --help lists them", args[0])
+				return wrong("there is no command %q; kring topics --help lists them", "topics "+args[0])
 			}
 			return cmd.Help()
 		},
@@ -35,7 +35,8 @@ func topicsCommand() *cobra.Command {
 type outcomes struct {
 	out, err io.Writer
 	did      string
-	forgiven error // what counts as success
+	forgiven error  // what counts as success
+	instead  string // what was so before, then
 	asked    int
 	failed   int
 	last     error
@@ -46,7 +47,7 @@ func (o *outcomes) add(topic string, err error, detail string) {
 	case err == nil:
 		fmt.Fprintf(o.out, "%s %s\n", o.did, topic)
 	case o.forgiven != nil && errors.Is(err, o.forgiven):
-		fmt.Fprintf(o.out, "%s: nothing to do\n", topic)
+		fmt.Fprintf(o.out, "%s %s\n", topic, o.instead)
 	default:
 		o.failed++
 		o.last = explain(topic, err, detail)
@@ -61,18 +62,6 @@ func (o *outcomes) result() error {
 		return fmt.Errorf("%d of %d topics failed", o.failed, o.asked)
 	}
 	return o.last
-}
-
-// explain names what an error is about, by Kafka's name of it and the broker's own words if there are any.
-func explain(about string, err error, detail string) error {
-	var known *kerr.Error
-	switch {
-	case errors.As(err, &known) && detail != "":
-		return fmt.Errorf("%s: %s: %s", about, known.Message, detail)
-	case errors.As(err, &known):
-		return fmt.Errorf("%s: %s: %s", about, known.Message, known.Description)
-	}
-	return fmt.Errorf("%s: %w", about, err)
 }
 
 func createTopics(c *client) *cobra.Command {
@@ -102,7 +91,7 @@ func createTopics(c *client) *cobra.Command {
 			}
 			o := outcomes{out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), did: "created", asked: len(args)}
 			if ifAbsent {
-				o.forgiven = kerr.TopicAlreadyExists
+				o.forgiven, o.instead = kerr.TopicAlreadyExists, "exists already"
 			}
 			for _, name := range args {
 				o.add(name, resp[name].Err, resp[name].ErrMessage)
@@ -137,7 +126,7 @@ func deleteTopics(c *client) *cobra.Command {
 			}
 			o := outcomes{out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), did: "deleted", asked: len(args)}
 			if ifPresent {
-				o.forgiven = kerr.UnknownTopicOrPartition
+				o.forgiven, o.instead = kerr.UnknownTopicOrPartition, "does not exist"
 			}
 			for _, name := range args {
 				o.add(name, resp[name].Err, resp[name].ErrMessage)

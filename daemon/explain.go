@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// ownWords say what some of Kafka's errors mean to who typed the command, where the broker sent no words of its own.
+var ownWords = map[*kerr.Error]string{
+	kerr.UnknownTopicOrPartition: "there is no such topic; kring topics list shows those there are",
+	kerr.MessageTooLarge:         "a record does not fit --max-message-bytes, or its batch not the topic's max.message.bytes",
+}
+
+// explain names what an error is about, by Kafka's name of it and the broker's own words if there are any.
+func explain(about string, err error, detail string) error {
+	if about == "" {
+		about = `""`
+	}
+	var known *kerr.Error
+	if !errors.As(err, &known) {
+		return fmt.Errorf("%s: %w", about, err)
+	}
+	if detail == "" {
+		detail = ownWords[known]
+	}
+	if detail == "" {
+		detail = strings.TrimSuffix(known.Description, ".")
+	}
+	return fmt.Errorf("%s: %s: %s", about, known.Message, detail)
+}
+
+// said is an error as the one line a refusal has. That nobody listens where a client looked is the commonest of all, and says what
+// to do.
+func said(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return fmt.Sprintf("no broker answers at %s; --bootstrap-server says where to look", dialled(op))
+	}
+	return oneLine(err)
+}
+
+func dialled(op *net.OpError) string {
+	var name *net.DNSError
+	if errors.As(op, &name) {
+		return name.Name + ": " + name.Err
+	}
+	cause := op.Err
+	var call *os.SyscallError
+	if errors.As(op.Err, &call) {
+		cause = call.Err
+	}
+	return fmt.Sprintf("%v: %v", op.Addr, cause)
+}
+
+// checkBrokers refuses what cannot be the address of a broker; a host alone means port 9092.
+func checkBrokers(brokers []string) error {
+	for _, b := range brokers {
+		host, port, err := net.SplitHostPort(b)
+		if err != nil && b != "" && !strings.Contains(b, ":") {
+			continue
+		}
+		if n, bad := strconv.ParseUint(port, 10, 16); err != nil || host == "" || bad != nil || n == 0 {
+			return wrong("--bootstrap-server %s is not valid; allowed: host:port, separated by commas", b)
+		}
+	}
+	if len(brokers) == 0 {
+		return wrong("--bootstrap-server is empty; allowed: host:port, separated by commas")
+	}
+	return nil
+}
