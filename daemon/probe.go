@@ -38,7 +38,7 @@ func probeCommand() *cobra.Command {
 
 func probe(out io.Writer, cfg *config.Config, asJSON bool) error {
 	findings, refused := ring.Probe(kernelOptions(cfg, slog.New(slog.DiscardHandler)))
-	w := newTable(out, "what", "found", "means")
+	w := newTable(out, "what", "found", "cure")
 	for _, f := range findings {
 		if asJSON {
 			line, err := json.Marshal(map[string]any{"what": f.What, "found": f.State, "ok": f.OK, "cure": f.Cure})

@@ -46,6 +46,6 @@ type Finding struct {
 	State string
 	// OK is false when the broker cannot run, or not well, with it.
 	OK bool
-	// Cure is what to do where OK is false, or what it means.
+	// Cure is what to do where OK is false, or what would be better; empty where there is nothing to do.
 	Cure string
 }

@@ -72,10 +72,11 @@ func (k *Kernel) examine(writePath string) error {
 	defer runtime.UnlockOSThread()
 	major, minor, release := kernelVersion()
 	old := major < kernelMajor || major == kernelMajor && minor < kernelMinor
-	k.found("kernel", release, !old, "run Linux 6.1 or later")
 	if old {
+		k.found("kernel", release, false, "run Linux 6.1 or later")
 		return &Refused{What: "kernel " + release, Cause: "older than 6.1", Cure: "run Linux 6.1 or later"}
 	}
+	k.found("kernel", release, true, "")
 	r, err := k.firstRing()
 	if err != nil {
 		return err
@@ -89,7 +90,8 @@ func (k *Kernel) examine(writePath string) error {
 	}
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil {
-		k.found("descriptors", strconv.FormatUint(limit.Cur, 10), limit.Cur >= 4096, "raise LimitNOFILE")
+		few := limit.Cur < 4096
+		k.found("descriptors", strconv.FormatUint(limit.Cur, 10), !few, choice(few, "raise LimitNOFILE", ""))
 	}
 	return nil
 }
