@@ -53,6 +53,7 @@ var refusals = []refusal{
 	{name: "value of the wrong type", file: "log.retention.ms=a week\n", status: exitArguments,
 		want: "log.retention.ms=a week is not valid; allowed: a whole number"},
 	{name: "broken escape", file: "a=1\nb=\\u00\n", status: exitArguments, want: "line 3: "},
+	{name: "override without a value", settings: []string{"num.partitions"}, status: exitArguments, want: "--override=num.partitions is not valid; allowed: key=value"},
 	{name: "override without a key", settings: []string{"=1"}, status: exitArguments, want: "--override"},
 	{name: "KRaft", file: "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@localhost:9093\n" +
 		"controller.listener.names=CONTROLLER\n", status: exitUnsupported, want: "process.roles=broker,controller is not supported: KRaft"},

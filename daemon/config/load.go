@@ -20,8 +20,8 @@ func load(file string, overrides []string) (*Config, []Warning, error) {
 		return nil, nil, err
 	}
 	for _, o := range overrides {
-		key, value, _ := strings.Cut(o, "=")
-		if strings.TrimSpace(key) == "" {
+		key, value, given := strings.Cut(o, "=")
+		if !given || strings.TrimSpace(key) == "" {
 			return nil, nil, &Malformed{"--override", o, "allowed: key=value"}
 		}
 		static[strings.TrimSpace(key)] = value
