@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"kring/wire"
 	"kring/wire/batch"
 )
 
@@ -70,7 +71,7 @@ type codeError struct {
 	code int16
 }
 
-func (e *codeError) Error() string { return fmt.Sprintf("%s: error code %d", e.what, e.code) }
+func (e *codeError) Error() string { return e.what + ": " + wire.Code(e.code).Error() }
 
 // notYet tells a topic that was just made and is not led yet: unknown, no leader, not the leader.
 func notYet(err error) bool {

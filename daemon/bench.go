@@ -14,16 +14,20 @@ import (
 // load is a load of the bench room as a command.
 type load struct {
 	use, short, example string
+	flags               string // those it takes besides the ones of all
 	run                 func(context.Context, bench.Options) (*bench.Report, error)
 }
 
 var loads = []load{
 	{"produce", "Produce as fast as answers come, or at a fixed rate",
-		"kring bench produce --connections 50 --size 1024 --duration 10s", bench.Produce},
-	{"consume", "Read what the topic holds, again and again; produce fills it", "kring bench consume --readers 6", bench.Consume},
+		"kring bench produce --connections 50 --size 1024 --duration 10s",
+		"topic partitions replication-factor config connections size records compression acks rate", bench.Produce},
+	{"consume", "Read what the topic holds, again and again; produce fills it", "kring bench consume --readers 6",
+		"topic partitions readers", bench.Consume},
 	{"tail", "Produce at a rate while readers long-poll: latency from end to end",
-		"kring bench tail --rate 2000 --readers 6", bench.Tail},
-	{"idle", "Hold connections that do nothing", "kring bench idle --connections 1000", bench.Idle},
+		"kring bench tail --rate 2000 --readers 6",
+		"topic partitions replication-factor config connections readers size records acks rate", bench.Tail},
+	{"idle", "Hold connections that do nothing", "kring bench idle --connections 1000", "connections", bench.Idle},
 }
 
 func benchCommand() *cobra.Command {
@@ -31,7 +35,7 @@ func benchCommand() *cobra.Command {
 		Use:   "bench",
 		Short: "Load a broker from outside and report requests, latency, CPU and memory",
 		Args:  cobra.ArbitraryArgs,
-		Example: `  kring bench produce --connections 50 --duration 10s --pid $(pgrep -f 'kring broker')
+		Example: `  kring bench produce --connections 50 --duration 10s --pid $(pgrep -d, -f 'kring broker')
   kring bench tail --rate 2000 --readers 6 --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -88,13 +92,13 @@ func benchLoad(l load) *cobra.Command {
 			return nil
 		},
 	}
-	f := cmd.Flags()
+	f := (&cobra.Command{}).Flags() // all there are
 	f.StringVarP(&o.Addr, "bootstrap-server", "b", "localhost:9092", "the broker, `host:port`")
 	f.StringVar(&o.Topic, "topic", "bench", "the topic; produce and tail make it if absent")
 	f.IntVarP(&o.Partitions, "partitions", "p", 6, "partitions of the topic")
 	f.IntVar(&o.Replicas, "replication-factor", 1, "replicas of each partition")
 	f.StringArrayVarP(&settings, "config", "c", nil, "a setting of the topic, `key=value`")
-	f.IntVar(&o.Conns, "connections", 1, "producing (idle: all) connections")
+	f.IntVar(&o.Conns, "connections", 1, "connections that produce, or are idle")
 	f.IntVar(&o.Readers, "readers", 1, "consuming connections")
 	f.IntVar(&o.Size, "size", 1024, "bytes of a record's value")
 	f.IntVar(&o.Records, "records", 1, "records in a request")
@@ -105,6 +109,9 @@ func benchLoad(l load) *cobra.Command {
 	f.DurationVar(&o.Duration, "duration", 10*time.Second, "time measured")
 	f.IntSliceVar(&o.PIDs, "pid", nil, "the broker's process, to account its CPU and memory")
 	f.BoolVar(&asJSON, "json", false, "the report as one JSON object")
+	for _, name := range strings.Fields("bootstrap-server warm-up duration pid json " + l.flags) {
+		cmd.Flags().AddFlag(f.Lookup(name))
+	}
 	return cmd
 }
 

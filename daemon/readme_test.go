@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,12 +37,23 @@ func TestFirstMinuteOfTheReadmeWorks(t *testing.T) {
 func TestBenchRunsEveryLoad(t *testing.T) {
 	b := start(t, t.TempDir()+"/data")
 	for _, l := range loads {
-		args := []string{"bench", l.use, "--warm-up", "50ms", "--duration", "200ms", "--connections", "2", "--readers", "2", "--rate", "500"}
-		if out := b.kring("", args...).ok(t); !strings.Contains(out, l.use) {
+		args := []string{"bench", l.use, "--warm-up", "50ms", "--duration", "200ms", "--json"}
+		for flag, value := range map[string]string{"connections": "2", "readers": "2", "rate": "500"} {
+			if slices.Contains(strings.Fields(l.flags), flag) {
+				args = append(args, "--"+flag, value)
+			}
+		}
+		if out := b.kring("", args...).ok(t); !strings.HasPrefix(out, `{"load":"`+l.use) {
 			t.Errorf("%s: %s", l.use, out)
 		}
-		if out := b.kring("", append(args, "--json")...).ok(t); !strings.HasPrefix(out, `{"load":"`+l.use) {
+		if out := b.kring("", append(args, "--json=false")...).ok(t); !strings.HasPrefix(out, l.use+":") {
 			t.Errorf("%s: %s", l.use, out)
 		}
+	}
+	if r := b.kring("", "bench", "idle", "--acks", "1"); r.status != exitArguments {
+		t.Errorf("an idle connection produces: %+v", r)
+	}
+	if r := b.kring("", "bench", "consume", "--topic", "absent"); r.status != exitFailed || !strings.Contains(r.errOut, "absent-0: UNKNOWN_TOPIC") {
+		t.Errorf("%+v", r)
 	}
 }
