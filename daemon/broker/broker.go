@@ -31,7 +31,7 @@ type Options struct {
 	Log  *slog.Logger
 	// PartitionsMost is how many partitions one request may create; 0 is what KRaft's controllers allow.
 	PartitionsMost int64
-	// Descriptors is how many the process may have open; 0 if that is not known or not bounded. Files take half of them.
+	// Descriptors is how many the process may have open; 0 if that is not known. They are divided between files and connections.
 	Descriptors int
 	// Fatal is called, once, when the broker cannot go on: stop the process. May be nil.
 	Fatal func(error)

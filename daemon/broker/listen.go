@@ -39,7 +39,8 @@ func (b *Broker) limit(c *config.Config) {
 	for addr, most := range c.ConnectionsByIP {
 		exceptions[addr.Unmap()] = int(most)
 	}
-	b.gate.Limit(unlimited(c.MaxConnections), unlimited(c.MaxConnectionsPerIP), exceptions)
+	_, conns := b.share()
+	b.gate.Limit(min(unlimited(c.MaxConnections), conns), unlimited(c.MaxConnectionsPerIP), exceptions)
 }
 
 // unlimited reads a limit whose absence is said by the largest number.

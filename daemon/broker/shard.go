@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"math"
+
 	"kring/daemon/api"
 	"kring/daemon/server"
 	"kring/replication"
@@ -36,12 +38,19 @@ type replica struct {
 // filesOpen bounds the open files of a loop that nothing uses at the moment.
 const filesOpen = 2000
 
-// filesMost is that bound where descriptors are few: what files do not take is left to connections.
-func (b *Broker) filesMost() int {
+// descriptorsOwn is what the process needs for itself, whatever it serves: rings, locks, the store.
+const descriptorsOwn = 32
+
+// share divides few descriptors: open is a loop's bound for filesOpen, and conns bounds the connections, so that a crowd of them
+// does not keep logs from opening their files. Some are left for what is opened for a moment.
+func (b *Broker) share() (open, conns int) {
+	n := b.o.Descriptors - descriptorsOwn
 	if b.o.Descriptors <= 0 {
-		return filesOpen
+		return filesOpen, math.MaxInt
 	}
-	return min(filesOpen, max(b.o.Descriptors/2/len(b.shards), 1))
+	moment := min(n/8, 256)
+	open = min(filesOpen, max((n/2-moment)/len(b.o.Loops), 1))
+	return open, max(n-moment-open*len(b.o.Loops), 1)
 }
 
 // makeShards makes the loops' own parts, each on its loop.
@@ -56,8 +65,9 @@ func (b *Broker) makeShards(t *ring.Task) {
 	if b.static.QueuedBytes > 0 {
 		o.QueuedBytes = max(b.static.QueuedBytes/int64(len(b.shards)), 1)
 	}
+	open, _ := b.share()
 	b.each(t, func(s *shard, done func()) {
-		s.files = segment.NewFiles(s.loop, b.filesMost())
+		s.files = segment.NewFiles(s.loop, open)
 		s.server = server.New(s.loop, o, s.ctx.Dispatch)
 		s.ctx.Server = s.server
 		done()
