@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -54,50 +53,6 @@ func fill(t *testing.T, name string, mib int64) {
 	}
 }
 
-// writer produces one record at a time and remembers what was acknowledged.
-type writer struct {
-	b     *broker
-	cl    *kgo.Client
-	topic string
-	n     int
-	acked map[int64]string // by offset
-}
-
-func newWriter(b *broker, topic string) *writer {
-	return &writer{b: b, topic: topic, acked: map[int64]string{}, cl: b.client(kgo.DisableIdempotentWrite(), kgo.RecordRetries(0),
-		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerLinger(0))}
-}
-
-func (w *writer) write(size int) error {
-	w.n++
-	v := fmt.Sprintf("%s %08d %0*d", w.topic, w.n, size, w.n)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	r, err := w.cl.ProduceSync(ctx, &kgo.Record{Topic: w.topic, Value: []byte(v)}).First()
-	if err == nil {
-		w.acked[r.Offset] = v
-	}
-	return err
-}
-
-// check reads the topic: what was acknowledged is there, once and where it was said to be, and offsets have no gap.
-func (w *writer) check(when string) {
-	w.b.t.Helper()
-	got := w.b.values(w.topic, 0)
-	for at, v := range w.acked {
-		if at >= int64(len(got)) || got[at] != v {
-			w.b.t.Fatalf("%s: the record acknowledged at offset %d of %s is not there (of %d)", when, at, w.topic, len(got))
-		}
-	}
-	seen := make(map[string]bool, len(got))
-	for _, v := range got {
-		if seen[v] {
-			w.b.t.Fatalf("%s: %.20s is there twice", when, v)
-		}
-		seen[v] = true
-	}
-}
-
 // tryCreate makes a topic of one partition.
 func (b *broker) tryCreate(topic string) error {
 	b.t.Helper()
@@ -110,35 +65,6 @@ func (b *broker) tryCreate(topic string) error {
 		err = r.Err
 	}
 	return err
-}
-
-// values are those of a partition from its first record on; it fails where offsets are not dense.
-func (b *broker) values(topic string, partition int32) []string {
-	b.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	cl := b.client(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {partition: kgo.NewOffset().At(0)}}),
-		kgo.FetchMaxWait(100*time.Millisecond))
-	defer cl.Close()
-	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, topic)
-	end, ok := ends.Lookup(topic, partition)
-	if err != nil || !ok || end.Err != nil {
-		b.t.Fatalf("end offset of %s: %v %v", topic, err, end.Err)
-	}
-	var all []string
-	for int64(len(all)) < end.Offset {
-		f := cl.PollFetches(ctx)
-		if err := f.Err(); err != nil {
-			b.t.Fatalf("reading %s at %d of %d: %v", topic, len(all), end.Offset, err)
-		}
-		f.EachRecord(func(r *kgo.Record) {
-			if r.Offset != int64(len(all)) {
-				b.t.Fatalf("%s: offset %d follows %d", topic, r.Offset, len(all)-1)
-			}
-			all = append(all, string(r.Value))
-		})
-	}
-	return all
 }
 
 // goesOn waits until w can write again.
