@@ -60,6 +60,9 @@ func TestKilledBrokerKeepsWhatItAcknowledged(t *testing.T) {
 			b.kring(in.String(), "produce", "words").ok(t)
 			b.end(syscall.SIGKILL)
 			b.run()
+			if !strings.Contains(b.said.String(), "the last stop was not clean: logs are recovered") {
+				t.Errorf("a recovery is not told:\n%s", b.said.String())
+			}
 		}
 		seen := map[string]int{}
 		for _, s := range parseSeen(t, b.kring("", "consume", "words", "--from-beginning", "-e", "--json").ok(t)) {

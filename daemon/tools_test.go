@@ -56,6 +56,20 @@ func TestIdleTopicSettingWarns(t *testing.T) {
 	}
 }
 
+func TestChangesAreLogged(t *testing.T) {
+	b := start(t, t.TempDir()+"/data")
+	b.kring("", "topics", "create", "a", "-p", "2", "-c", "retention.ms=5000").ok(t)
+	b.kring("", "topics", "alter", "a", "-p", "3", "-c", "segment.bytes=1000000").ok(t)
+	b.kring("", "topics", "delete", "a").ok(t)
+	b.said.wait(`msg="topic deleted"`, b.done)
+	for _, want := range []string{`msg="topic created" topic=a id=\S+ partitions=2\n`, `msg="partitions added" topic=a partitions=3\n`,
+		`msg="topic settings changed" topic=a settings=retention.ms,segment.bytes\n`, `msg="topic deleted" topic=a `} {
+		if n := len(regexp.MustCompile(want).FindAllString(b.said.String(), -1)); n != 1 {
+			t.Errorf("%q is logged %d times:\n%s", want, n, b.said.String())
+		}
+	}
+}
+
 func TestTopicsFromTheCommandLine(t *testing.T) {
 	everyLoops(t, func(t *testing.T, b *running) {
 		if out := b.kring("", "topics", "create", "a", "b", "-p", "3", "-c", "retention.ms=60000").ok(t); out != "created a\ncreated b\n" {

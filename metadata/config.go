@@ -1,5 +1,7 @@
 package metadata
 
+import "strings"
+
 // Setting is one configured value.
 type Setting struct{ Name, Value string }
 
@@ -41,6 +43,15 @@ func (c Config) Without(name string) Config {
 		}
 	}
 	return out
+}
+
+// Names are what is set, separated by commas: values may be secret.
+func (c Config) Names() string {
+	names := make([]string, len(c))
+	for i, s := range c {
+		names[i] = s.Name
+	}
+	return strings.Join(names, ",")
 }
 
 // Equal tells whether both set the same values, in whatever order.

@@ -40,7 +40,12 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 	}
 	parallel := max(b.static.RecoveryThreads*len(b.dirs), 1)
 	b.log.Info("loading logs", "partitions", total)
-	var told time.Duration
+	for _, d := range b.dirs {
+		if !d.Clean() && len(d.Partitions()) > 0 {
+			b.log.Info("the last stop was not clean: logs are recovered", "dir", d.Path(), "partitions", len(d.Partitions()))
+		}
+	}
+	told := began
 	loaded := 0
 	b.each(t, func(s *shard, done func()) {
 		s.open(work[s.id], parallel, func(o *opening) {

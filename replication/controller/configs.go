@@ -234,6 +234,7 @@ func (c *Controller) reloadConfig(t *ring.Task, entity string) {
 	if !ok || c.image.BrokerConfig(id).Equal(config) {
 		return
 	}
+	c.log.Info("broker settings changed", "broker", name, "settings", config.Names())
 	c.publish(func(e *metadata.Edit) { e.SetBrokerConfig(id, config) }, nil)
 	if c.o.OnBrokerConfig != nil {
 		c.o.OnBrokerConfig(id, config)
@@ -248,6 +249,7 @@ func (c *Controller) showTopicConfig(name string, config metadata.Config) {
 	if old == nil || old.Config.Equal(config) {
 		return
 	}
+	c.log.Info("topic settings changed", "topic", name, "settings", config.Names())
 	next := *old
 	next.Config = config
 	c.publish(func(e *metadata.Edit) { e.SetTopic(&next) }, nil)

@@ -208,6 +208,9 @@ func (c *Controller) writeTopics(t *ring.Task, topics []newTopic) []error {
 		case a.err != nil:
 			errs[i] = storeError(a.err)
 		}
+		if x := topics[i]; errs[i] == nil {
+			c.log.Info("topic created", "topic", x.name, "id", x.id, "partitions", len(x.assignment))
+		}
 	}
 	return errs
 }
@@ -359,6 +362,7 @@ func (c *Controller) addPartitions(t *ring.Task, req CreatePartitions, validateO
 	if _, err := c.store.do(t, metadata.SetData(metadata.TopicPath(req.Topic), node.Encode(), metadata.AnyVersion)); err != nil {
 		return storeError(err)
 	}
+	c.log.Info("partitions added", "topic", req.Topic, "partitions", len(node.Partitions))
 	return nil
 }
 
