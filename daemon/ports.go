@@ -35,7 +35,11 @@ func firstTaken(listeners []config.Listener) error {
 			if errors.As(err, &op) {
 				err = op.Err
 			}
-			return &failure{exitAddress, fmt.Errorf("listener %s://%s: %w", l.Name, hostPort(l), err)}
+			cure := ""
+			if errors.Is(err, syscall.EADDRINUSE) {
+				cure = "; stop what listens there (ss -ltnp names it) or set listeners"
+			}
+			return &failure{exitAddress, fmt.Errorf("listener %s://%s: %w%s", l.Name, hostPort(l), err, cure)}
 		}
 		bound.Close()
 	}

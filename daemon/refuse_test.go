@@ -65,7 +65,7 @@ var refusals = []refusal{
 	{name: "host that is none", settings: []string{"listeners=PLAINTEXT://no-such-host.invalid:19092"}, status: exitAddress, want: "no-such-host.invalid"},
 	{name: "foreign directory", prepare: folder("data/lost+found"), status: exitData, want: "lost+found"},
 	{name: "log dir is a file", prepare: write("data", "text"), status: exitData, want: "data"},
-	{name: "log dir cannot be made", settings: []string{"log.dirs=/proc/kring"}, status: exitData, want: "/proc/kring"},
+	{name: "log dir cannot be made", settings: []string{"log.dirs=/proc/kring"}, status: exitData, want: "log dir /proc/kring cannot be made: "},
 	{name: "log dir of a cluster without its store", prepare: write("data/meta.properties", "version=0\nbroker.id=5\n"+
 		"cluster.id=AAAAAAAAAAAAAAAAAAAAAA\n"), status: exitData, want: "whose store is not there"},
 	{name: "KRaft's log dir", prepare: write("data/meta.properties", "version=1\nnode.id=5\ncluster.id=AAAAAAAAAAAAAAAAAAAAAA\n"),
@@ -85,7 +85,8 @@ func TestRefusalsSayWhyAndTouchNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		refusal{settings: []string{"listeners=PLAINTEXT://" + l.Addr().String()}, status: exitAddress, want: l.Addr().String()}.check(t)
+		refusal{settings: []string{"listeners=PLAINTEXT://" + l.Addr().String()}, status: exitAddress,
+			want: l.Addr().String() + ": bind: address already in use; stop what listens there (ss -ltnp names it) or set listeners\n"}.check(t)
 	})
 }
 
@@ -190,7 +191,8 @@ func TestLogDirLockedAsKafkaLocksIsRefused(t *testing.T) {
 	if err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}); err != nil {
 		t.Fatal(err)
 	}
-	refusal{settings: []string{"log.dirs=" + data}, status: exitLocked, want: ".lock"}.check(t)
+	refusal{settings: []string{"log.dirs=" + data}, status: exitLocked, want: "log dir " + data + " cannot be locked: lock " + data +
+		"/.lock: another process uses the directory, perhaps Kafka\n"}.check(t)
 }
 
 func TestUnknownKeyWarnsOnce(t *testing.T) {

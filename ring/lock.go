@@ -16,6 +16,12 @@ var (
 
 type inode struct{ dev, ino uint64 }
 
+// heldElsewhere is the errno of a lock that another process holds, in words an operator can use.
+type heldElsewhere struct{ error }
+
+func (heldElsewhere) Error() string   { return "another process uses the directory, perhaps Kafka" }
+func (h heldElsewhere) Unwrap() error { return h.error }
+
 // LockFile takes the lock java.nio's FileChannel.tryLock takes: fcntl's, on the whole file.
 func (l *loop) LockFile(name string) (func(), error) {
 	heldMu.Lock()
@@ -32,7 +38,7 @@ func (l *loop) LockFile(name string) (func(), error) {
 		if err = unix.FcntlFlock(uintptr(fd), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}); err != nil {
 			unix.Close(fd)
 			if err == unix.EAGAIN || err == unix.EACCES {
-				err = fmt.Errorf("another process, perhaps Kafka, uses the directory: %w", err)
+				err = heldElsewhere{err}
 			}
 			return nil, pathError("lock", name, err)
 		}

@@ -74,7 +74,7 @@ func ReadMeta(t *ring.Task, path string) (Meta, bool, error) {
 func OpenDir(t *ring.Task, path string, o DirOptions) (*Dir, error) {
 	d := &Dir{path: path, loop: t.Loop(), log: o.Log}
 	if err := makeDurable(t, path); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("log dir %s cannot be made: %w", path, err)
 	}
 	unlock, err := d.loop.LockFile(path + "/" + lockFile)
 	if err != nil {
