@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kring/metadata/embedded"
 	"kring/segment"
 )
 
@@ -79,10 +81,14 @@ func logFiles(args []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
+		before := len(files)
 		for _, e := range entries {
-			if !e.IsDir() && slices.Contains(logSuffixes, filepath.Ext(e.Name())) {
+			if !e.IsDir() && slices.Contains(logSuffixes, filepath.Ext(e.Name())) && !embedded.IsFile(e.Name()) {
 				files = append(files, filepath.Join(a, e.Name()))
 			}
+		}
+		if len(files) == before {
+			return nil, fmt.Errorf("%s holds no file of a log; a partition's are in <log dir>/<topic>-<partition>", a)
 		}
 	}
 	return files, nil

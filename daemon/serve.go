@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -142,7 +143,7 @@ func (r *run) greet() {
 		}
 	}
 	fmt.Fprintf(r.out, "kring broker %d of cluster %s serves %s\n", node.ID, node.ClusterID, advertised(r.cfg))
-	fmt.Fprintf(r.out, "data in %s; try: kcat -b %s -L; Ctrl-C stops\n", r.cfg.LogDirs[0], hostPort(r.cfg.Advertised[0]))
+	fmt.Fprintf(r.out, "data in %s; try: kcat -b %s -L; Ctrl-C stops\n", strings.Join(r.cfg.LogDirs, ", "), hostPort(r.cfg.Advertised[0]))
 }
 
 // openStore opens the embedded store.

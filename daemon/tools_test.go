@@ -108,6 +108,10 @@ func TestTopicsFromTheCommandLine(t *testing.T) {
 			!strings.Contains(r.errOut, "nope: UNKNOWN_TOPIC_OR_PARTITION") || !strings.Contains(r.errOut, "1 of 2 topics failed") {
 			t.Errorf("%+v", r)
 		}
+		if r := b.kring("", "topics", "describe", "b", "nope"); r.status != exitFailed || !strings.Contains(r.out, "b  id ") ||
+			!strings.Contains(r.errOut, "nope: UNKNOWN_TOPIC_OR_PARTITION: there is no such topic") {
+			t.Errorf("%+v", r)
+		}
 		if out := b.kring("", "topics", "describe").ok(t); strings.Contains(out, "a  id ") || !strings.Contains(out, "b  id ") {
 			t.Errorf("%s", out)
 		}
@@ -265,6 +269,9 @@ func TestLogDumpShowsWhatWasWritten(t *testing.T) {
 	}
 	if out := kring(t, "", "log", "dump", b.data+"/words-0").ok(t); strings.Contains(out, "needle") {
 		t.Errorf("records nobody asked for:\n%s", out)
+	}
+	if r := kring(t, "", "log", "dump", b.data); r.status != exitFailed || r.out != "" || !strings.Contains(r.errOut, "<topic>-<partition>") {
+		t.Errorf("%+v", r)
 	}
 	if r := kring(t, "", "log", "dump", "/no/such/file"); r.status != exitFailed {
 		t.Errorf("%+v", r)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -89,7 +90,7 @@ func describeTopics(c *client) *cobra.Command {
 				return err
 			}
 			defer adm.Close()
-			all, err := gather(cmd, adm, args)
+			all, missing, err := gather(cmd, adm, args)
 			if err != nil {
 				return err
 			}
@@ -106,7 +107,7 @@ func describeTopics(c *client) *cobra.Command {
 					return err
 				}
 			}
-			return nil
+			return missing
 		},
 	}
 	cmd.ValidArgsFunction = c.completeTopics(true)
@@ -114,34 +115,34 @@ func describeTopics(c *client) *cobra.Command {
 	return cmd
 }
 
-// gather asks for metadata, offsets and settings of the topics named, or of all.
-func gather(cmd *cobra.Command, adm *kadm.Client, names []string) ([]described, error) {
+// gather asks for metadata, offsets and settings of the topics named, or of all; missing names those that cannot be described.
+func gather(cmd *cobra.Command, adm *kadm.Client, names []string) (all []described, missing, err error) {
 	ctx := cmd.Context()
 	topics, err := adm.ListTopicsWithInternal(ctx, names...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, t := range topics.Sorted() {
 		if t.Err != nil {
-			return nil, explain(t.Topic, t.Err, "")
+			missing = errors.Join(missing, explain(t.Topic, t.Err, ""))
+			delete(topics, t.Topic)
 		}
 	}
 	if len(topics) == 0 {
-		return nil, nil
+		return nil, missing, nil
 	}
 	starts, err := adm.ListStartOffsets(ctx, topics.Names()...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ends, err := adm.ListEndOffsets(ctx, topics.Names()...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	configs, err := adm.DescribeTopicConfigs(ctx, topics.Names()...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var all []described
 	for _, t := range topics.Sorted() {
 		d := described{Topic: t.Topic, ID: topicID(t.ID), Internal: t.IsInternal, Config: map[string]string{}}
 		for _, p := range t.Partitions.Sorted() {
@@ -157,7 +158,7 @@ func gather(cmd *cobra.Command, adm *kadm.Client, names []string) ([]described, 
 		}
 		all = append(all, d)
 	}
-	return all, nil
+	return all, missing, nil
 }
 
 func offsetOf(offsets kadm.ListedOffsets, topic string, partition int32) int64 {
