@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,8 +17,11 @@ func brokerCommand() *cobra.Command {
 		Short: "Run a broker until SIGTERM or Ctrl-C",
 		Long: `Run a broker until SIGTERM or Ctrl-C; a second signal ends it at once.
 
-Settings are those of Apache Kafka's server.properties, and a few of ours that begin with "kring.". Without a file, data goes
-to ./kring-data (under systemd, to its state directory) and the broker listens on port 9092 of every address.`,
+Settings are those of Apache Kafka's server.properties and ours below. Without a file, data goes to ./kring-data (under
+systemd, to its state directory) and the broker listens on port 9092 of every address. Settings that do nothing here are named
+once at the start; one that cannot be ignored safely is refused.
+
+` + ownSettings(),
 		Args: atMost(1),
 		Example: `  kring broker
   kring broker /etc/kring/server.properties
@@ -42,6 +46,17 @@ to ./kring-data (under systemd, to its state directory) and the broker listens o
 	f.StringArrayVar(&overrides, "override", nil, "a setting that wins over the file's, `key=value`")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	return cmd
+}
+
+// ownSettings lists what may be set here and not in Kafka.
+func ownSettings() string {
+	var b strings.Builder
+	for _, k := range config.BrokerKeys {
+		if strings.HasPrefix(k.Name, "kring.") {
+			fmt.Fprintf(&b, "  %-17s %s Default %s.\n", k.Name, k.Doc, k.Default)
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // unreadable gives a file that cannot be read the status of wrong arguments.

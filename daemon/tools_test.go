@@ -13,6 +13,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"kring/daemon/config"
 )
 
 func TestVersionAndHelp(t *testing.T) {
@@ -21,6 +23,12 @@ func TestVersionAndHelp(t *testing.T) {
 	}
 	if out := kring(t, "", "help", "exit-codes").ok(t); !strings.Contains(out, "a log dir is in use by another broker") {
 		t.Errorf("%q", out)
+	}
+	out := kring(t, "", "broker", "--help").ok(t)
+	for _, k := range config.BrokerKeys {
+		if strings.HasPrefix(k.Name, "kring.") && !strings.Contains(out, "  "+k.Name+" ") {
+			t.Errorf("kring broker --help is silent about %s:\n%s", k.Name, out)
+		}
 	}
 	if out := kring(t, "", "completion", "bash").ok(t); !strings.Contains(out, "__start_kring") {
 		t.Error("no completion for bash")

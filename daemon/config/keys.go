@@ -45,13 +45,11 @@ const (
 	noTier      = "tiered storage is not built, and records only the remote tier holds would be missing"
 )
 
-// The defaults Kafka computes instead of writing them down stand in values.go.
-
 var ownKeys = []Key{
 	{"kring.loops", Int, "0", between(0, 256), readOnly, acts,
 		"Loops, each one thread with one ring; 0 chooses by the number of processors."},
 	{"kring.write.path", String, "auto", oneOf("auto", "ring", "pwrite"), readOnly, acts,
-		"How records reach the disk: by the ring, by pwritev2 on the loop's thread, or as probed for each directory."},
+		"How records reach the disk: by the ring (ring), by pwritev2 on the loop's thread (pwrite), or as probed for each directory (auto)."},
 }
 
 // dynamicOnly are keys Kafka takes as dynamic broker settings only (kafka.server.DynamicConfig).
