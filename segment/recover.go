@@ -212,7 +212,7 @@ func (l *Log) recoverBatch(sc *scan, s *segment, h header) error {
 
 // scanEpochs reads the headers of the segments before number to, for their leader epochs.
 func (l *Log) scanEpochs(t *ring.Task, to int) error {
-	return l.replay(t, l.segs[0].base, l.segs[to-1].next, func(sc *scan, s *segment, h header) error {
+	return l.replay(t, l.segs[0].base, l.segs[to-1].next, scanLarge, func(sc *scan, s *segment, h header) error {
 		if e := h.leaderEpoch(); e >= 0 && e > l.epochs.latest() {
 			l.epochsNew = l.epochs.assign(e, h.base()) || l.epochsNew
 		}
@@ -221,16 +221,16 @@ func (l *Log) scanEpochs(t *ring.Task, to int) error {
 }
 
 // replay calls fn with each batch from offset from up to offset to.
-func (l *Log) replay(t *ring.Task, from, to Offset, fn func(*scan, *segment, header) error) error {
+func (l *Log) replay(t *ring.Task, from, to Offset, size int, fn func(*scan, *segment, header) error) error {
 	for i := l.floor(from); i < len(l.segs) && l.segs[i].base < to; i++ {
-		if err := l.replaySegment(t, l.segs[i], from, to, fn); err != nil {
+		if err := l.replaySegment(t, l.segs[i], from, to, size, fn); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *Log) replaySegment(t *ring.Task, s *segment, from, to Offset, fn func(*scan, *segment, header) error) error {
+func (l *Log) replaySegment(t *ring.Task, s *segment, from, to Offset, size int, fn func(*scan, *segment, header) error) error {
 	if s.written == 0 {
 		return nil
 	}
@@ -246,7 +246,7 @@ func (l *Log) replaySegment(t *ring.Task, s *segment, from, to Offset, fn func(*
 	}
 	s.pin()
 	defer s.unpin()
-	sc := newScan(t, s.file, at, s.written, scanLarge)
+	sc := newScan(t, s.file, at, s.written, size)
 	defer sc.release()
 	for {
 		h, err := sc.peek()
@@ -291,7 +291,10 @@ func (l *Log) producersUpTo(t *ring.Task, snapshots []Offset, to Offset) error {
 	if l.prods.end < l.segs[0].base {
 		l.prods = producers{end: l.segs[0].base}
 	}
-	err := l.replay(t, l.prods.end, to, func(sc *scan, s *segment, h header) error {
+	if err := l.widen(t); err != nil {
+		return err
+	}
+	err := l.replay(t, l.prods.end, to, scanLarge, func(sc *scan, s *segment, h header) error {
 		if !h.hasProducer() {
 			return nil
 		}
