@@ -9,7 +9,7 @@ import (
 )
 
 // readyMax bounds the wait for a topic to be made and led.
-const readyMax = time.Minute
+const readyMax = 3 * time.Minute
 
 // prepare makes the topic if absent and waits until each partition takes a record.
 func (o *Options) prepare() error {
@@ -23,7 +23,7 @@ func (o *Options) prepare() error {
 func (o *Options) create(until time.Time) error {
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.Version = createVersion
-	req.TimeoutMillis = 10000
+	req.TimeoutMillis = 60000
 	t := kmsg.NewCreateTopicsRequestTopic()
 	t.Topic = o.Topic
 	t.NumPartitions = int32(o.Partitions)
