@@ -14,6 +14,7 @@ import (
 // ownWords say what some of Kafka's errors mean to who typed the command, where the broker sent no words of its own.
 var ownWords = map[*kerr.Error]string{
 	kerr.UnknownTopicOrPartition: "there is no such topic; kring topics list shows those there are",
+	kerr.RecordListTooLarge:      "a batch is larger than the topic's segment.bytes; --max-message-bytes makes batches smaller",
 	kerr.MessageTooLarge:         "a record does not fit --max-message-bytes, or its batch not the topic's max.message.bytes",
 }
 

@@ -152,7 +152,8 @@ func (p *producing) reason(ctx context.Context, cl *kgo.Client, topic string) er
 	if _, there := topics[topic].Partitions[p.partition]; there {
 		return p.err
 	}
-	return fmt.Errorf("there is no partition %d, only %d of them from 0", p.partition, len(topics[topic].Partitions))
+	return fmt.Errorf("there is no partition %d; the topic has %s, numbered from 0", p.partition,
+		count(int64(len(topics[topic].Partitions)), "partition"))
 }
 
 // send hands a record to the client; false once one has failed.

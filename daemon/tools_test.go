@@ -69,9 +69,20 @@ func TestChangesAreLogged(t *testing.T) {
 	b.kring("", "topics", "create", "a", "-p", "2", "-c", "retention.ms=5000").ok(t)
 	b.kring("", "topics", "alter", "a", "-p", "3", "-c", "segment.bytes=1000000").ok(t)
 	b.kring("", "topics", "delete", "a").ok(t)
+	cl, err := kgo.NewClient(kgo.SeedBrokers(b.addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	most := "32000"
+	if _, err := kadm.NewClient(cl).AlterBrokerConfigs(t.Context(), []kadm.AlterConfig{{Name: "message.max.bytes", Value: &most}}); err != nil {
+		t.Fatal(err)
+	}
+	b.said.wait(`msg="dynamic broker settings"`, b.done)
 	b.said.wait(`msg="topic deleted"`, b.done)
 	for _, want := range []string{`msg="topic created" topic=a id=\S+ partitions=2\n`, `msg="partitions added" topic=a partitions=3\n`,
-		`msg="topic settings changed" topic=a settings=retention.ms,segment.bytes\n`, `msg="topic deleted" topic=a `} {
+		`msg="topic settings changed" topic=a settings=retention.ms,segment.bytes\n`, `msg="topic deleted" topic=a `,
+		`msg="dynamic broker settings" broker=<default> settings=message.max.bytes\n`} {
 		if n := len(regexp.MustCompile(want).FindAllString(b.said.String(), -1)); n != 1 {
 			t.Errorf("%q is logged %d times:\n%s", want, n, b.said.String())
 		}
@@ -217,12 +228,20 @@ func TestRecordsFromTheCommandLine(t *testing.T) {
 		if r := b.kring("", "consume", "none1", "-p", "7"); r.status != exitFailed || !strings.Contains(r.errOut, "no partition 7") {
 			t.Errorf("%+v", r)
 		}
-		if r := b.kring("x\n", "produce", "none1", "-p", "7"); r.status != exitFailed || !strings.Contains(r.errOut, "no partition 7, only 1 ") {
+		if r := b.kring("x\n", "produce", "none1", "-p", "7"); r.status != exitFailed || !strings.Contains(r.errOut, "no partition 7; the topic has 1 partition, ") {
 			t.Errorf("%+v", r)
 		}
 		if r := b.kring("", "consume", "none1", "-o", "99", "-e"); r.ok(t) != "" ||
 			!strings.Contains(r.errOut, "none1-0 has no offset 99: reading from 4") {
 			t.Errorf("%+v", r)
+		}
+		b.kring("", "topics", "create", "small", "-c", "segment.bytes=20000").ok(t)
+		for arg, want := range map[string]string{"20001": "MESSAGE_TOO_LARGE: a record does not fit --max-message-bytes",
+			"1000000": "RECORD_LIST_TOO_LARGE: a batch is larger than the topic's segment.bytes"} {
+			r := b.kring(strings.Repeat("x", 30000), "produce", "small", "--max-message-bytes", arg)
+			if r.status != exitFailed || !strings.Contains(r.errOut, want) {
+				t.Errorf("%s: %+v", arg, r)
+			}
 		}
 		if r := b.kring("", "consume", "absent", "-e"); r.status != exitFailed || !strings.Contains(r.errOut, "UNKNOWN_TOPIC_OR_PARTITION") {
 			t.Errorf("%+v", r)

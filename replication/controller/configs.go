@@ -234,7 +234,7 @@ func (c *Controller) reloadConfig(t *ring.Task, entity string) {
 	if !ok || c.image.BrokerConfig(id).Equal(config) {
 		return
 	}
-	c.log.Info("broker settings changed", "broker", name, "settings", config.Names())
+	c.log.Info("dynamic broker settings", "broker", name, "settings", config.Names())
 	c.publish(func(e *metadata.Edit) { e.SetBrokerConfig(id, config) }, nil)
 	if c.o.OnBrokerConfig != nil {
 		c.o.OnBrokerConfig(id, config)
