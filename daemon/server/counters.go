@@ -21,7 +21,8 @@ const (
 	reasons
 )
 
-var reasonNames = [reasons]string{"open", "by peer", "broken", "idle", "slow", "bad size", "bad header", "unknown api",
+var reasonNames = [reasons]string{"open", "by peer", "broken", "idle", "slow while memory is short",
+	"frame size below 0 or above socket.request.max.bytes", "bad header", "unknown api",
 	"unsupported version", "malformed body", "refused", "stopping", "failed"}
 
 // String names the reason.

@@ -55,6 +55,10 @@ type Server struct {
 	busy     int // requests not yet recycled
 
 	counters Counters
+
+	told   bool // that a peer misbehaved, at toldAt; untold others have since
+	toldAt time.Duration
+	untold int
 }
 
 // New makes the server of one loop. dispatch is called for each request, in order per connection.
@@ -119,7 +123,7 @@ func (s *Server) drop(c *Conn) {
 	s.count--
 	s.counters.Closed[c.reason]++
 	if c.reason.bad() {
-		s.o.Log.Debug("connection closed", "peer", c.peer, "reason", c.reason)
+		s.tell(c)
 	}
 	if s.conns == nil {
 		s.loop.Cancel(&s.pressure)
@@ -127,6 +131,21 @@ func (s *Server) drop(c *Conn) {
 	if c.leaving.gate != nil {
 		c.leaving.gate.loop.Post(&c.leaving.Message)
 	}
+}
+
+// tellEvery bounds what peers can make us log.
+const tellEvery = 10 * time.Second
+
+// tell warns that a connection was closed for what its peer did. Of those that follow soon only the number is told, with the next.
+func (s *Server) tell(c *Conn) {
+	now := s.loop.Now()
+	if s.told && now-s.toldAt < tellEvery {
+		s.untold++
+		s.o.Log.Debug("connection closed", "peer", c.peer, "listener", c.Listener, "reason", c.reason)
+		return
+	}
+	s.o.Log.Warn("connection closed", "peer", c.peer, "listener", c.Listener, "reason", c.reason, "others", s.untold)
+	s.told, s.toldAt, s.untold = true, now, 0
 }
 
 // resume lets connections receive again that were stopped for memory.

@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"log/slog"
 	"net/netip"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -286,6 +288,28 @@ func TestBadFrames(t *testing.T) {
 			b.done()
 		})
 	}
+}
+
+// TestBadPeersAreToldWithinBounds has three of them, the last after the time in which one line is all.
+func TestBadPeersAreToldWithinBounds(t *testing.T) {
+	var said strings.Builder
+	log := slog.New(slog.NewTextHandler(&said, nil))
+	b := setUp(t, server.Options{Log: log}, 10, 10)
+	misbehave := func() {
+		c := b.w.Dial(addr)
+		c.Send([]byte("GET / HTTP/1.1\r\n\r\n"))
+		b.closed(c)
+	}
+	misbehave()
+	misbehave()
+	b.w.RunFor(11 * time.Second)
+	misbehave()
+	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[0], `level=WARN msg="connection closed" peer=`) ||
+		!strings.Contains(lines[0], "socket.request.max.bytes") || !strings.HasSuffix(lines[0], "others=0") || !strings.HasSuffix(lines[1], "others=1") {
+		t.Errorf("%s", said.String())
+	}
+	b.done()
 }
 
 func TestIdleConnectionsClose(t *testing.T) {
