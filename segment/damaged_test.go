@@ -58,3 +58,28 @@ func TestCutSegmentIsReadUpToTheDamage(t *testing.T) {
 	}
 	r.close(l)
 }
+
+// A crash before anything was flushed, and leader epochs that cannot be read: every segment is recovered, none is left to be read
+// for its epochs alone.
+func TestLostEpochsOfALogWithoutARecoveryPoint(t *testing.T) {
+	r := newRig(t, 1)
+	o := r.options("/d/t-0")
+	l := r.open(o)
+	for i := range 3 {
+		if a := r.append(l, records(1, epoch+int64(i), "v")); a.Err != nil {
+			t.Fatal(a.Err)
+		}
+	}
+	r.m.Kill()
+	r.boot()
+	r.do("damage", func(task *ring.Task) {
+		if err := task.WriteFile("/d/t-0", epochsFile, []byte("xx")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	o.Files = r.files
+	if l = r.open(o); l.End() != 3 {
+		t.Errorf("%d records of 3", l.End())
+	}
+	r.close(l)
+}

@@ -212,6 +212,9 @@ func (l *Log) recoverBatch(sc *scan, s *segment, h header) error {
 
 // scanEpochs reads the headers of the segments before number to, for their leader epochs.
 func (l *Log) scanEpochs(t *ring.Task, to int) error {
+	if to == 0 {
+		return nil // all are recovered, and read for that
+	}
 	return l.replay(t, l.segs[0].base, l.segs[to-1].next, scanLarge, func(sc *scan, s *segment, h header) error {
 		if e := h.leaderEpoch(); e >= 0 && e > l.epochs.latest() {
 			l.epochsNew = l.epochs.assign(e, h.base()) || l.epochsNew
