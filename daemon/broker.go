@@ -45,6 +45,7 @@ once at the start; one that cannot be ignored safely is refused.
 	f := cmd.Flags()
 	f.StringArrayVar(&overrides, "override", nil, "a setting that wins over the file's, `key=value`")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	completeFlag(cmd, "log-level", "debug", "info", "warn", "error")
 	return cmd
 }
 

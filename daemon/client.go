@@ -116,6 +116,13 @@ func count(n int64, one string) string {
 
 func terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
+// completeFlag offers the values a flag may have.
+func completeFlag(cmd *cobra.Command, flag string, values ...cobra.Completion) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic("daemon: completion of a flag that is not there: " + err.Error())
+	}
+}
+
 // completeTopics offers the names of topics for the first argument, or for every one if many is set.
 func (c *client) completeTopics(many bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -59,6 +59,7 @@ func consumeCommand() *cobra.Command {
 	f.StringVarP(&c.delimiter, "delimiter", "D", `\n`, "what to print after each record")
 	f.BoolVar(&c.committed, "read-committed", false, "leave out what a transaction has not committed")
 	f.Int32Var(&c.maxBytes, "fetch-max-bytes", 50<<20, "the most bytes asked for at once")
+	completeFlag(cmd, "offset", "beginning", "end")
 	return cmd
 }
 

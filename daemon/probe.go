@@ -26,7 +26,7 @@ func probeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, _, err := config.Load(first(args), overrides)
 			if err != nil {
-				return err
+				return unreadable(err)
 			}
 			return probe(cmd.OutOrStdout(), cfg, asJSON)
 		},

@@ -64,6 +64,8 @@ func produceCommand() *cobra.Command {
 	f.BoolVar(&p.eachFile, "each-file", false, "every FILE is one record, its key the name as given")
 	f.BoolVar(&p.emptyIsNil, "empty-is-null", false, "an empty value is no value (a tombstone)")
 	f.Int32Var(&p.maxBytes, "max-message-bytes", 1<<20, "the largest batch sent; the topic's max.message.bytes must allow it")
+	completeFlag(cmd, "acks", "0", "1", "all")
+	completeFlag(cmd, "compression", "none", "gzip", "snappy", "lz4", "zstd")
 	return cmd
 }
 

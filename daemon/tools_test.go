@@ -24,6 +24,11 @@ func TestVersionAndHelp(t *testing.T) {
 	if out := kring(t, "", "help", "exit-codes").ok(t); !strings.Contains(out, "a log dir is in use by another broker") {
 		t.Errorf("%q", out)
 	}
+	for args, want := range map[string]string{"produce x --acks": "0\n1\nall\n:", "consume x -o": "beginning\nend\n:", "broker --log-level": "debug\n"} {
+		if out := kring(t, "", append([]string{"__complete"}, append(strings.Fields(args), "")...)...).ok(t); !strings.HasPrefix(out, want) {
+			t.Errorf("completion of %s: %q", args, out)
+		}
+	}
 	out := kring(t, "", "broker", "--help").ok(t)
 	for _, k := range config.BrokerKeys {
 		if strings.HasPrefix(k.Name, "kring.") && !strings.Contains(out, "  "+k.Name+" ") {

@@ -76,7 +76,7 @@ func (b *builder) listeners() {
 	for _, l := range c.Listeners {
 		if l.Protocol != "PLAINTEXT" && b.err == nil {
 			b.err = &Unsupported{"listeners", b.get("listeners").s,
-				l.Name + " speaks " + l.Protocol + ", which is not built yet, and PLAINTEXT instead would open the broker to everybody"}
+				"the listener speaks " + l.Protocol + ", which is not built yet, and PLAINTEXT instead would open the broker to everybody"}
 		}
 	}
 	b.interBroker()
