@@ -41,7 +41,7 @@ A directory stands for all such files in it. Files are only read; a running brok
 		Args: atLeast(1),
 		Example: `  kring log dump kring-data/words-0
   kring log dump --records kring-data/words-0/00000000000000000000.log
-  kring log dump kring-data/words-0/*.snapshot`,
+  kring log dump --verify-index-only kring-data/words-0 kring-data/words-1`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := logFiles(args)
 			if err != nil {
