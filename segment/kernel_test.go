@@ -3,6 +3,7 @@ package segment
 import (
 	"bytes"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ func TestOnKernel(t *testing.T) {
 			dir := t.TempDir()
 			k, err := ring.New(ring.Options{Loops: 1, WritePath: path, Dirs: []string{dir}})
 			var refused *ring.Refused
-			if errors.As(err, &refused) {
+			if errors.As(err, &refused) && os.Getenv("CI") == "" {
 				t.Skipf("no io_uring here: %v", refused)
 			}
 			if err != nil {

@@ -186,7 +186,7 @@ func (r *real) start(overrides ...string) {
 	c := load(r.t, append([]string{"log.dirs=" + r.dir, "listeners=PLAINTEXT://127.0.0.1:0"}, overrides...)...)
 	k, err := ring.New(ring.Options{Loops: r.loops, Dirs: c.LogDirs, Log: logger(r.t)})
 	var refused *ring.Refused
-	if errors.As(err, &refused) {
+	if errors.As(err, &refused) && os.Getenv("CI") == "" {
 		r.t.Skip(err)
 	}
 	if err != nil {
