@@ -47,6 +47,7 @@ type loop struct {
 	spare          []*conn // storage for the next list of them
 	favour         Timer   // set: one of them went on beyond the limit just now
 	favoured       bool
+	favourite      *conn // goes on until its frame is whole, while far too much is lent
 	conns          *conn // all, linked
 	listeners      []*listener
 

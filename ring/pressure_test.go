@@ -38,6 +38,48 @@ func TestFramesGetThroughWhenMemoryIsShort(t *testing.T) {
 	})
 }
 
+// Peers that begin large frames, send most of them and never the end: memory stays near its limit, and a small request is answered.
+func TestUnfinishedFramesDoNotFillMemory(t *testing.T) {
+	const limit, size, peers, first = 16 << 20, 8 << 20, 40, 20_000
+	k := onLoops(t, 1, Options{MaxMemory: limit})
+	a := serve(t, k, func(l Loop, s Socket) { attachEcho(l, s) })
+	l := k.Loops()[0].(*loop)
+	frame := append(binary.BigEndian.AppendUint32(nil, size), make([]byte, size-1)...)
+	var all []net.Conn
+	for range peers {
+		c := dial(t, a)
+		defer c.Close()
+		if _, err := c.Write(frame[:first]); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	on(t, l, func(task *Task) {
+		for l.stats.ReceivedBytes < peers*first {
+			task.Sleep(Tick)
+		}
+	})
+	for _, c := range all {
+		c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
+		c.Write(frame[first:]) // as much as is taken
+	}
+	most := int64(0)
+	on(t, l, func(task *Task) {
+		for range 300 {
+			most = max(most, l.InUse())
+			task.Sleep(Tick)
+		}
+	})
+	if most > 3*limit {
+		t.Errorf("%d bytes are lent, with a limit of %d", most, limit)
+	}
+	c := dial(t, a)
+	defer c.Close()
+	if err := ask(c, 1, []int{10, 200}); err != nil {
+		t.Error(err)
+	}
+}
+
 // A peer that never reads its answers, and does not stop asking, holds no more than what the server lets it.
 func TestPausedConnectionReceivesNothingAndGoesOnWhereItStopped(t *testing.T) {
 	k := onLoops(t, 1, Options{})

@@ -1,6 +1,8 @@
 package ring
 
 import (
+	"slices"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -10,6 +12,7 @@ const (
 	smallRun  = 8        // so many small receives in a row make it an ordinary connection again
 
 	favourEvery = 2 * Tick
+	favourShare = 4 // favours go round while no more than a fourth of the limit is lent beyond it
 )
 
 // armReceive sees to it that a receive is under way, if there shall be one.
@@ -65,7 +68,8 @@ func (c *conn) starve() {
 }
 
 // feedStarved lets those go on that waited for memory. Beyond the limit one still may every favourEvery, so that frames half
-// received become whole and give their memory back.
+// received become whole and give their memory back. Far beyond it the same one is favoured until its frame is whole: frames
+// whose peers never finish them must not fill memory one favour after another.
 func (l *loop) feedStarved() {
 	if len(l.starved) == 0 {
 		return
@@ -73,7 +77,7 @@ func (l *loop) feedStarved() {
 	l.refill()
 	n := len(l.starved)
 	if !l.mayLend() {
-		if l.favour.set {
+		if l.favour.set || !l.favourable() {
 			return
 		}
 		l.wheel.After(favourEvery, &l.favour)
@@ -90,6 +94,23 @@ func (l *loop) feedStarved() {
 		c.armReceive()
 	}
 	l.spare, l.favoured = list[:0], false
+}
+
+// favourable puts the one to favour in front; false if it is receiving.
+func (l *loop) favourable() bool {
+	if l.InUse() < l.maxMemory+l.maxMemory/favourShare {
+		l.favourite = nil
+		return true
+	}
+	if f := l.favourite; f != nil && !f.closing && !f.paused && !f.eof && f.asm.Missing() > 0 {
+		at := slices.Index(l.starved, f)
+		if at < 0 {
+			return false
+		}
+		l.starved = slices.Insert(slices.Delete(l.starved, at, at+1), 0, f)
+	}
+	l.favourite = l.starved[0]
+	return true
 }
 
 // received is a completion of a receive into a piece.
