@@ -29,12 +29,18 @@ const loopsMost = 8
 // loopsFor leaves half of the processors to the kernel's workers, the collector and the clients of a shared machine.
 func loopsFor(processors int) int { return max(1, min(processors/2, loopsMost)) }
 
+// Received bytes may fill so much of the memory in all, but each loop can always take some of the largest requests.
+const (
+	receiveMost  = 1 << 30
+	receiveLeast = 512 << 20
+)
+
 func kernelOptions(cfg *config.Config, log *slog.Logger) ring.Options {
 	loops := cfg.Loops
 	if loops == 0 {
 		loops = loopsFor(runtime.NumCPU())
 	}
-	return ring.Options{Loops: loops, WritePath: cfg.WritePath, Dirs: cfg.LogDirs,
+	return ring.Options{Loops: loops, MaxMemory: max(receiveMost/int64(loops), receiveLeast), WritePath: cfg.WritePath, Dirs: cfg.LogDirs,
 		SendBuffer: int(cfg.SendBuffer), ReceiveBuffer: int(cfg.ReceiveBuffer), Log: log}
 }
 
