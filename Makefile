@@ -10,7 +10,7 @@ OUTSIDE  := kring/conformance
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build run test tools check unit race fuzz sim bench bench-compare conformance install clean
+.PHONY: build run test tools check unit race fuzz sim bench bench-compare conformance kernel install clean
 
 # One static binary.
 build:
@@ -39,6 +39,10 @@ unit: build
 # Real clients, Kafka's recorded answers and a live Kafka against the binary.
 conformance: tools build
 	KRING=$(CURDIR)/bin/kring KRING_PEERS_TEST=1 $(GO) test -count=1 -timeout 40m ./conformance/...
+
+# The ring's tests on Debian's own kernel (6.1 on Debian 12), emulated.
+kernel:
+	conformance/kernel
 
 race:
 	CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 40m $$($(GO) list ./... | grep -v '^$(OUTSIDE)')
