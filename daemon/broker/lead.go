@@ -163,8 +163,14 @@ func (s *shard) stop(t *ring.Task, p *controller.StopReplica) error {
 	if topic := s.ctx.Topic([]byte(p.Topic)); topic != nil && r.part != nil && topic.Partition(p.Partition) == r.part {
 		topic.Partitions[p.Partition] = nil
 	}
+	part := r.part
 	r.quiet(t)
-	r.part = nil // the log stays open, until it is to be removed or led again
+	if s.byName[r.Partition] != r {
+		return nil // the same order, given twice, was faster
+	}
+	if r.part == part {
+		r.part = nil // the log stays open, until it is to be removed or led again
+	}
 	if !p.Delete {
 		return nil
 	}

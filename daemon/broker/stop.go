@@ -65,13 +65,14 @@ func (b *Broker) closeLogs(t *ring.Task) {
 	}
 }
 
-// quiet ends the replica and waits until its log has answered all appends.
+// quiet ends the replica and waits until its log has answered all appends. Others may stop it meanwhile, too.
 func (r *replica) quiet(t *ring.Task) {
-	if r.part == nil {
+	part := r.part
+	if part == nil {
 		return
 	}
-	r.part.Close()
-	for !r.part.Idle() {
+	part.Close()
+	for !part.Idle() {
 		t.Sleep(quietStep)
 	}
 }
