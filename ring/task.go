@@ -1,8 +1,10 @@
 package ring
 
 import (
+	"fmt"
 	"io/fs"
 	"iter"
+	"runtime/debug"
 	"time"
 )
 
@@ -34,7 +36,8 @@ func Go(l Loop, fn func(*Task)) *Task {
 			t.done = true
 			if r := recover(); r != nil {
 				if _, ok := r.(stopped); !ok {
-					panic(r)
+					// the coroutine's own stack is gone where its panic comes out
+					panic(fmt.Sprintf("%v, in a task:\n%s", r, debug.Stack()))
 				}
 			}
 		}()
