@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand"
 	"strings"
@@ -11,10 +12,11 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// load is idempotent producers that never give up, and what was acknowledged to them.
+// load is idempotent producers that do not give up, and what was acknowledged to them.
 type load struct {
 	mu    sync.Mutex
 	acked map[place]string
@@ -62,6 +64,8 @@ func (l *load) acknowledged(r *kgo.Record, err error) {
 	defer l.mu.Unlock()
 	at := place{r.Partition, r.Offset}
 	switch {
+	case err != nil && !errors.As(err, new(*kerr.Error)):
+		return // the client does not try again where a connection ends before its first answer: nobody promised anything
 	case err != nil:
 		l.bad = append(l.bad, fmt.Sprintf("%.20s: %v", r.Value, err))
 	case l.acked[at] != "":
