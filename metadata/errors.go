@@ -27,6 +27,8 @@ var (
 	// ErrFenced: the store can no longer keep what it is told (a failed fsync) and refuses all that follows. Of the
 	// operations under way when it happened it is not known whether a restart will show them.
 	ErrFenced = errors.New("store is fenced")
+	// ErrNoSpace: the disk is full, and enough changes wait for room already.
+	ErrNoSpace = errors.New("store has no space")
 	// ErrClosed: the store was closed before the operation was applied.
 	ErrClosed = errors.New("store is closed")
 )
@@ -58,7 +60,7 @@ func OutcomeOf(err error) Outcome {
 }
 
 var refusals = []error{ErrNoNode, ErrNodeExists, ErrBadVersion, ErrNotEmpty, ErrNoChildrenForEphemerals, ErrBadArguments,
-	ErrRolledBack, ErrNoAuth, ErrSessionExpired, ErrClosed}
+	ErrRolledBack, ErrNoAuth, ErrSessionExpired, ErrNoSpace, ErrClosed}
 
 // OpError says which operation on which node got which of the errors above.
 type OpError struct {

@@ -229,7 +229,8 @@ func (s *Store) begin(t *ring.Task, f files, end int64) error {
 		s.log, err = t.Open(s.dir+"/"+fileName(f.logs[len(f.logs)-1], logSuffix), ring.Write)
 		if err == nil {
 			s.logSize = end
-			err = t.Truncate(s.log, end)
+			err = cut(t, s.log, end)
+			hold(t, s.log, end)
 		}
 	}
 	if err != nil {
@@ -258,12 +259,25 @@ func (s *Store) begin(t *ring.Task, f files, end int64) error {
 	return nil
 }
 
+// cut takes off what stands behind end. A file that ends there is left alone: cutting it would give up its reserve.
+func cut(t *ring.Task, log ring.File, end int64) error {
+	size, _, err := t.Size(log)
+	if err == nil && size != end {
+		err = t.Truncate(log, end)
+	}
+	return err
+}
+
+// hold reserves room behind end; without, the log works as long as there is room.
+func hold(t *ring.Task, log ring.File, end int64) { _ = t.Allocate(log, end, reserve) }
+
 // createLog makes an empty log behind zxid, durably. One of that name that was never finished is replaced.
 func createLog(t *ring.Task, dir string, zxid metadata.Zxid) (ring.File, error) {
 	log, err := t.Open(dir+"/"+fileName(zxid, logSuffix), ring.Write|ring.Create|ring.Cut)
 	if err != nil {
 		return nil, err
 	}
+	hold(t, log, 0)
 	if err = t.Write(log, appendHeader(nil, logMagic, zxid), 0); err == nil {
 		err = t.Sync(log)
 	}

@@ -3,6 +3,7 @@ package embedded
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"kring/metadata"
 	"kring/ring"
@@ -10,6 +11,14 @@ import (
 
 // rotateAt is how long a log gets before a snapshot is taken, if the last snapshot was not longer.
 const rotateAt = 4 << 20
+
+// A full disk passes: changes wait for room, as long as they are not too many, and the log has some in reserve, so that a broker can
+// stop and start beside a full disk.
+const (
+	fullRetry   = time.Second
+	fullPending = 1 << 20 // bytes of changes that may wait for room
+	reserve     = 512 << 10
+)
 
 // Store is a metadata.Store whose only client is this process. It belongs to the loop it was opened on.
 //
@@ -40,6 +49,9 @@ type Store struct {
 	rotateAt          int64
 	snapshotErr       error
 
+	full  bool // the last write found no room; again repeats it
+	again ring.Timer
+
 	fenced error // set for good when a write or sync has failed
 	closed bool
 	idle   func() // wakes Close
@@ -62,13 +74,18 @@ func newStore(loop ring.Loop, dir string, tr *tree) *Store {
 		s.flush()
 	}
 	s.write.Done = func(op *ring.Op) { s.wrote(op.Err) }
+	s.again.Fire = func(*ring.Timer) { s.log.Write(s.bufs[:], s.logSize, &s.write) }
 	s.sync.Done = func(op *ring.Op) { s.hasSynced(op.Err) }
 	return s
 }
 
 // Do is metadata.Store's.
 func (s *Store) Do(ops []metadata.Op, done func([]metadata.Result, error)) {
-	if err := s.refusing(); err != nil {
+	err := s.refusing()
+	if err == nil && s.full && len(s.pending) > fullPending {
+		err = metadata.ErrNoSpace
+	}
+	if err != nil {
 		s.later(func(error) { done(nil, err) })
 		return
 	}
@@ -300,12 +317,20 @@ func (s *Store) flush() {
 	s.log.Write(s.bufs[:], s.logSize, &s.write)
 }
 
+// wrote goes on with a sync. A write that found no room is repeated from its place until there is some: what it may have left there
+// was never durable, and nobody has been answered.
 func (s *Store) wrote(err error) {
-	if err != nil {
+	switch {
+	case s.fenced != nil: // closed beside a full disk
+	case err == nil:
+		s.full = false
+		s.log.Sync(&s.sync)
+	case ring.NoSpace(err) && !s.closed:
+		s.full = true
+		s.loop.After(fullRetry, &s.again)
+	default:
 		s.fence("write", err)
-		return
 	}
-	s.log.Sync(&s.sync)
 }
 
 func (s *Store) hasSynced(err error) {
@@ -355,6 +380,10 @@ func (s *Store) Close(t *ring.Task) error {
 		return nil
 	}
 	s.closed = true
+	if s.full {
+		s.loop.Cancel(&s.again)
+		s.fence("write", metadata.ErrNoSpace)
+	}
 	if stale := s.tree.stale(); s.fenced == nil && len(stale) > 0 {
 		zxid, now := s.tree.zxid+1, s.loop.UnixMilli()
 		for i := range stale {
