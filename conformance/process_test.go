@@ -28,14 +28,21 @@ func (b *broker) status(key string) int64 {
 	return 0
 }
 
-// descriptors is how many the process has open.
-func (b *broker) descriptors() int {
+// sockets is how many descriptors of the process are connections or listeners.
+func (b *broker) sockets() int {
 	b.t.Helper()
-	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", b.cmd.Process.Pid))
+	dir := fmt.Sprintf("/proc/%d/fd/", b.cmd.Process.Pid)
+	list, err := os.ReadDir(dir)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return len(list)
+	n := 0
+	for _, e := range list {
+		if to, err := os.Readlink(dir + e.Name()); err == nil && strings.HasPrefix(to, "socket:") {
+			n++
+		}
+	}
+	return n
 }
 
 // processor is the time the process has computed.

@@ -31,8 +31,8 @@ func loopsFor(processors int) int { return max(1, min(processors/2, loopsMost)) 
 
 // Received bytes may fill so much of the memory in all, but each loop can always take some of the largest requests.
 const (
-	receiveMost  = 1 << 30
-	receiveLeast = 512 << 20
+	receiveMost  = 768 << 20
+	receiveLeast = 384 << 20
 )
 
 func kernelOptions(cfg *config.Config, log *slog.Logger) ring.Options {

@@ -33,7 +33,7 @@ const (
 	defaultPipeline     = 16 // clients keep 5 under way; more would let one connection fill the loop
 	defaultQueuedBytes  = 64 << 20
 	defaultUnsentBytes  = 128 << 10
-	defaultMemoryBytes  = 256 << 20 // a fourth of what the kernel's loops lend before they stop to receive
+	defaultMemoryBytes  = 256 << 20 // well below what a loop of the kernel lends before it stops to receive
 	// halfGrace is how long a frame may take to come, even while memory is short.
 	halfGrace = time.Second
 )
