@@ -87,9 +87,10 @@ func (l load) compare(ctx context.Context, s settings, sides []*side) error {
 		for i := range sides {
 			k := (i + round) % len(sides) // who goes first changes
 			b := sides[k]
-			topic := l.name
+			// A name of its own for each round: Kafka deletes a thousand partitions long after it says so.
+			topic := fmt.Sprint(l.name, "-", round)
 			if l.reads {
-				topic = "batches"
+				topic = fmt.Sprint("batches-", s.rounds-1)
 			}
 			o := b.options(topic)
 			o.Duration = s.time
