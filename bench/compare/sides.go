@@ -70,12 +70,10 @@ func (b *side) startKring(ctx context.Context, s settings) error {
 		return err
 	}
 	b.pid = b.child.Process.Pid
-	took, err := bench.First(ctx, b.options("first"))
-	if err != nil {
+	if _, err := bench.First(ctx, b.options("first")); err != nil {
 		return fmt.Errorf("%w (see %s)", err, log.Name())
 	}
-	fmt.Printf("kring: exec to the first acknowledged record: %.0f ms\n", float64((time.Since(start)).Microseconds())/1000)
-	_ = took
+	fmt.Printf("kring: exec to the first acknowledged record: %.0f ms\n", float64(time.Since(start).Microseconds())/1000)
 	return nil
 }
 
