@@ -34,6 +34,9 @@ func inspect(root string, house map[string]room) []string {
 		if d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin") {
 			return filepath.SkipDir
 		}
+		if _, err := os.Stat(filepath.Join(path, "go.mod")); d.IsDir() && path != root && err == nil {
+			return filepath.SkipDir // a module of its own, such as a client's program
+		}
 		if !d.IsDir() && strings.HasSuffix(name, ".go") {
 			i.file(path)
 		}

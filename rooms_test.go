@@ -32,15 +32,19 @@ var house = map[string]room{
 	"replication":            {sees: "segment metadata ring wire wire/batch", outside: "github.com/twmb/franz-go/pkg/kmsg", pure: true, state: true},
 	"replication/controller": {sees: "metadata ring", pure: true, state: true},
 
+	"coordinator": {sees: "metadata wire wire/batch", outside: "github.com/twmb/franz-go/pkg/kmsg", pure: true, state: true},
+
+	"systemd": {outside: "github.com/coreos/go-systemd/v22"},
+
 	"daemon/config": {},
 	"daemon/server": {sees: "ring wire", outside: "github.com/twmb/franz-go/pkg/kmsg", pure: true},
-	"daemon/api": {sees: "daemon/config daemon/server replication replication/controller segment metadata ring wire wire/batch",
+	"daemon/api": {sees: "daemon/config daemon/server coordinator replication replication/controller segment metadata ring wire wire/batch",
 		outside: "github.com/twmb/franz-go/pkg/kmsg", pure: true},
-	"daemon/broker": {sees: "daemon/config daemon/server daemon/api replication replication/controller segment metadata ring wire wire/batch",
+	"daemon/broker": {sees: "daemon/config daemon/server daemon/api coordinator replication replication/controller segment metadata ring wire wire/batch",
 		pure: true},
-	"daemon": {sees: "daemon/broker daemon/config ring metadata metadata/embedded segment wire/batch bench",
+	"daemon": {sees: "daemon/broker daemon/config coordinator systemd ring metadata metadata/embedded segment wire/batch bench",
 		outside: "github.com/spf13/cobra github.com/twmb/franz-go github.com/twmb/franz-go/pkg/kadm github.com/twmb/franz-go/pkg/kmsg " +
-			"github.com/jedib0t/go-pretty/v6 github.com/schollz/progressbar/v3 golang.org/x/term"},
+			"github.com/VictoriaMetrics/metrics github.com/jedib0t/go-pretty/v6 github.com/schollz/progressbar/v3 golang.org/x/term"},
 
 	"sim": {sees: "daemon/broker daemon/config ring ring/simring metadata metadata/embedded wire wire/batch",
 		outside: "github.com/twmb/franz-go/pkg/kmsg"},

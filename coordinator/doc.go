@@ -1,0 +1,2 @@
+// Package coordinator decides about consumer groups.
+package coordinator

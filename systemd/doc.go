@@ -1,0 +1,2 @@
+// Package systemd tells the service manager how the broker is.
+package systemd
