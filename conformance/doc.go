@@ -3,5 +3,6 @@
 //
 // The tests find the binary in KRING (default: ../bin/kring, as `make build` leaves it) and fail, never skip, when a
 // part they need is missing. With CONFORMANCE_ADDR=host:port they run against that broker instead of starting kring: so
-// the tests themselves are checked on a fresh Kafka 3.9.
+// the tests themselves are checked on a fresh Kafka 3.9. With CONFORMANCE_KAFKA=1 each test that starts a broker of its own
+// gets a Kafka 3.9 and a ZooKeeper instead, which it may also kill and start again.
 package conformance
