@@ -22,6 +22,8 @@ type Append struct {
 	// Acks is 0, 1 or AcksAll; Timeout bounds the wait for replicas.
 	Acks    int16
 	Timeout time.Duration
+	// Origin says who appends; zero is a client.
+	Origin segment.Origin
 
 	// Err is why it failed, nil if it did not.
 	Err error
@@ -84,7 +86,7 @@ func (p *Partition) Append(a *Append) {
 		a.timer.Fire = func(*ring.Timer) { a.late() }
 	}
 	l := &a.log
-	l.Data, l.LeaderEpoch, l.Origin, l.Err, l.Duplicate = a.Data, p.state.LeaderEpoch, segment.FromClient, nil, false
+	l.Data, l.LeaderEpoch, l.Origin, l.Err, l.Duplicate = a.Data, p.state.LeaderEpoch, a.Origin, nil, false
 	p.log.Append(l)
 	if l.Err != nil {
 		a.finish(l.Err)

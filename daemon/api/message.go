@@ -29,9 +29,6 @@ const (
 	clusterOperations = 1<<5 | 1<<7 | 1<<8 | 1<<9 | 1<<10 | 1<<11 | 1<<12
 )
 
-// internal says whether a topic is one of the broker's own.
-func internal(name string) bool { return name == "__consumer_offsets" || name == "__transaction_state" }
-
 // optional is s, or nil if it is empty.
 func optional(s string) *string {
 	if s == "" {

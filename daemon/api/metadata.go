@@ -232,25 +232,6 @@ func (a *metadataAnswer) create() {
 	})
 }
 
-// autoCreate creates a topic with the broker's defaults, or with what an internal topic needs.
-func autoCreate(n *Node, k *controller.Controller, name string, done func(error)) {
-	conf := n.Config()
-	count := conf.NumPartitions
-	var own metadata.Config
-	switch name {
-	case "__consumer_offsets":
-		count = conf.OffsetsPartitions
-		own = metadata.Config{{Name: "compression.type", Value: "producer"}, {Name: "cleanup.policy", Value: "compact"},
-			{Name: "segment.bytes", Value: "104857600"}}
-	case "__transaction_state":
-		count = conf.TransactionsPartitions
-		own = metadata.Config{{Name: "compression.type", Value: "uncompressed"}, {Name: "cleanup.policy", Value: "compact"},
-			{Name: "min.insync.replicas", Value: "2"}, {Name: "segment.bytes", Value: "104857600"},
-			{Name: "unclean.leader.election.enable", Value: "false"}}
-	}
-	k.AutoCreate(name, count, conf.ReplicationFactor, own, done)
-}
-
 func contains(ids []int32, id int32) bool {
 	for _, i := range ids {
 		if i == id {

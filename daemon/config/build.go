@@ -88,6 +88,7 @@ func build(static, broker, all map[string]string) (*Config, error) {
 	b.listeners()
 	b.connections()
 	b.logs()
+	b.groups()
 	b.whole()
 	return b.c, b.err
 }
@@ -208,7 +209,6 @@ func (b *builder) logs() {
 		b.bad("default.replication.factor", strconv.FormatInt(rf, 10), "allowed: from 1 to 32767")
 	}
 	c.ReplicationFactor = int16(rf)
-	c.OffsetsPartitions = b.int32("offsets.topic.num.partitions")
 	c.TransactionsPartitions = b.int32("transaction.state.log.num.partitions")
 	c.RecoveryThreads = int(b.get("num.recovery.threads.per.data.dir").n)
 	c.RetentionCheckInterval = b.millis("log.retention.check.interval.ms")

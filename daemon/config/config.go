@@ -45,9 +45,10 @@ type Config struct {
 	DeleteTopics      bool
 	NumPartitions     int32
 	ReplicationFactor int16
-	// OffsetsPartitions and TransactionsPartitions are the partitions of the internal topics when they are created.
-	OffsetsPartitions      int32
+	// TransactionsPartitions is the partitions of the topic of transactions when it is created.
 	TransactionsPartitions int32
+	// Groups is about the group coordinator.
+	Groups Groups
 
 	// RecoveryThreads is num.recovery.threads.per.data.dir.
 	RecoveryThreads int

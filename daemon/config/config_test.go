@@ -54,17 +54,16 @@ var acting = map[string]struct {
 	"log.segment.delete.delay.ms": {"8", func(c *Config) bool {
 		return c.FileDeleteDelay == 8*time.Millisecond && c.Topic(nil).FileDeleteDelayMs == 8
 	}},
-	"max.connections":              {"4", func(c *Config) bool { return c.MaxConnections == 4 }},
-	"max.connections.per.ip":       {"3", func(c *Config) bool { return c.MaxConnectionsPerIP == 3 }},
-	"message.max.bytes":            {"55", func(c *Config) bool { return c.Topic(nil).MaxMessageBytes == 55 }},
-	"min.insync.replicas":          {"2", func(c *Config) bool { return c.Topic(nil).MinInSyncReplicas == 2 }},
-	"node.id":                      {"6", func(c *Config) bool { return c.BrokerID == 6 }},
-	"num.partitions":               {"12", func(c *Config) bool { return c.NumPartitions == 12 }},
-	"offsets.topic.num.partitions": {"5", func(c *Config) bool { return c.OffsetsPartitions == 5 }},
-	"producer.id.expiration.ms":    {"90", func(c *Config) bool { return c.ProducerIDExpiration == 90*time.Millisecond }},
-	"queued.max.request.bytes":     {"104857601", func(c *Config) bool { return c.QueuedBytes == 104857601 }},
-	"reserved.broker.max.id":       {"2000", func(c *Config) bool { return c.MaxReservedBrokerID == 2000 }},
-	"socket.request.max.bytes":     {"1000", func(c *Config) bool { return c.RequestMax == 1000 }},
+	"max.connections":           {"4", func(c *Config) bool { return c.MaxConnections == 4 }},
+	"max.connections.per.ip":    {"3", func(c *Config) bool { return c.MaxConnectionsPerIP == 3 }},
+	"message.max.bytes":         {"55", func(c *Config) bool { return c.Topic(nil).MaxMessageBytes == 55 }},
+	"min.insync.replicas":       {"2", func(c *Config) bool { return c.Topic(nil).MinInSyncReplicas == 2 }},
+	"node.id":                   {"6", func(c *Config) bool { return c.BrokerID == 6 }},
+	"num.partitions":            {"12", func(c *Config) bool { return c.NumPartitions == 12 }},
+	"producer.id.expiration.ms": {"90", func(c *Config) bool { return c.ProducerIDExpiration == 90*time.Millisecond }},
+	"queued.max.request.bytes":  {"104857601", func(c *Config) bool { return c.QueuedBytes == 104857601 }},
+	"reserved.broker.max.id":    {"2000", func(c *Config) bool { return c.MaxReservedBrokerID == 2000 }},
+	"socket.request.max.bytes":  {"1000", func(c *Config) bool { return c.RequestMax == 1000 }},
 
 	"log.flush.scheduler.interval.ms":               {"33", func(c *Config) bool { return c.Topic(nil).FlushMs == 33 }},
 	"log.flush.offset.checkpoint.interval.ms":       {"11", func(c *Config) bool { return c.RecoveryPointInterval == 11*time.Millisecond }},
@@ -76,6 +75,20 @@ var acting = map[string]struct {
 		t := c.Topic(nil)
 		return t.TimestampBeforeMaxMs == 17 && t.TimestampAfterMaxMs == 17
 	}},
+	"group.initial.rebalance.delay.ms":          {"9", func(c *Config) bool { return c.Groups.InitialDelayMs == 9 }},
+	"group.max.session.timeout.ms":              {"9", func(c *Config) bool { return c.Groups.MaxSessionMs == 9 }},
+	"group.min.session.timeout.ms":              {"9", func(c *Config) bool { return c.Groups.MinSessionMs == 9 }},
+	"group.max.size":                            {"9", func(c *Config) bool { return c.Groups.MaxSize == 9 }},
+	"offset.metadata.max.bytes":                 {"9", func(c *Config) bool { return c.Groups.MetadataMax == 9 }},
+	"offsets.commit.required.acks":              {"1", func(c *Config) bool { return c.Groups.CommitAcks == 1 }},
+	"offsets.commit.timeout.ms":                 {"9", func(c *Config) bool { return c.Groups.CommitTimeout == 9*time.Millisecond }},
+	"offsets.load.buffer.size":                  {"9", func(c *Config) bool { return c.Groups.LoadBuffer == 9 }},
+	"offsets.retention.check.interval.ms":       {"9", func(c *Config) bool { return c.Groups.CheckInterval == 9*time.Millisecond }},
+	"offsets.retention.minutes":                 {"9", func(c *Config) bool { return c.Groups.Retention == 9*time.Minute }},
+	"offsets.topic.compression.codec":           {"4", func(c *Config) bool { return c.Groups.Codec == 4 }},
+	"offsets.topic.num.partitions":              {"5", func(c *Config) bool { return c.Groups.Partitions == 5 }},
+	"offsets.topic.replication.factor":          {"3", func(c *Config) bool { return c.Groups.ReplicationFactor == 3 && !c.Groups.Fewer }},
+	"offsets.topic.segment.bytes":               {"9", func(c *Config) bool { return c.Groups.SegmentBytes == 9 }},
 	"max.connections.per.ip.overrides":          {"10.0.0.1:5", func(c *Config) bool { return c.ConnectionsByIP[netip.MustParseAddr("10.0.0.1")] == 5 }},
 	"max.incremental.fetch.session.cache.slots": {"18", func(c *Config) bool { return c.FetchSessions == 18 }},
 	"num.recovery.threads.per.data.dir":         {"4", func(c *Config) bool { return c.RecoveryThreads == 4 }},
@@ -113,7 +126,7 @@ func TestKafkasExampleFileLoads(t *testing.T) {
 	for _, w := range warnings {
 		names = append(names, w.Key)
 	}
-	want := []string{"group.initial.rebalance.delay.ms", "offsets.topic.replication.factor", "transaction.state.log.min.isr",
+	want := []string{"transaction.state.log.min.isr",
 		"transaction.state.log.replication.factor", "zookeeper.connection.timeout.ms"}
 	if !slices.Equal(names, want) {
 		t.Errorf("warned about %v, want %v", names, want)
@@ -180,6 +193,7 @@ func TestBadSettings(t *testing.T) {
 		{"default.replication.factor=0", "default.replication.factor=0 is not valid; allowed: from 1 to 32767"},
 		{"replica.fetch.wait.max.ms=90000", "replica.fetch.wait.max.ms=90000 is not valid; allowed: at most replica.lag.time.max.ms"},
 		{"offsets.commit.required.acks=4", "offsets.commit.required.acks=4 is not valid; allowed: from -1 to offsets.topic.replication.factor"},
+		{"offsets.topic.compression.codec=5", "offsets.topic.compression.codec=5 is not valid; allowed: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd"},
 		{"log.cleaner.min.compaction.lag.ms=9 log.cleaner.max.compaction.lag.ms=8",
 			"log.cleaner.min.compaction.lag.ms=9 is not valid; allowed: at most log.cleaner.max.compaction.lag.ms"},
 		{"log.cleaner.dedupe.buffer.size=1000", "log.cleaner.dedupe.buffer.size=1000 is not valid; allowed: more than 1048576 for each cleaner thread"},
