@@ -275,6 +275,9 @@ var codes = [...]codeRow{
 	VoterNotFound + 1:                      {"VOTER_NOT_FOUND", "voter is not in the set", false},
 }
 
+// CodeMax is the highest code of the table.
+const CodeMax = Code(len(codes) - 2)
+
 func (c Code) row() codeRow {
 	if i := int(c) + 1; i >= 0 && i < len(codes) {
 		return codes[i]

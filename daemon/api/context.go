@@ -62,6 +62,7 @@ type Topic struct {
 	// Partitions is indexed by partition number; nil where there is no replica here, or it lives on another loop.
 	Partitions []*replication.Partition
 	hash       uint32
+	bytes      TopicFigures
 }
 
 // Partition is the replica of a partition on this loop, nil if it is elsewhere or nowhere.

@@ -13,6 +13,7 @@ type dataState struct {
 	sessions sessions
 	ids      producerIDs
 	fetchMax int32
+	bytes    TopicFigures // of all topics
 
 	producesKept, fetchesKept int // partitions the pools have room for
 }
@@ -56,7 +57,7 @@ func (d *dataState) giveProduce(p *producing) {
 	}
 	for i := range p.parts {
 		o := &p.parts[i]
-		o.topic, o.data, o.rejected, o.err, o.partition, o.message = nil, nil, nil, nil, nil, ""
+		o.topic, o.data, o.rejected, o.err, o.known, o.partition, o.message = nil, nil, nil, nil, nil, nil, ""
 	}
 	p.r, p.parts, p.topics = nil, p.parts[:0], p.topics[:0]
 	if d.producesKept+cap(p.parts) > keptMost {
@@ -99,7 +100,7 @@ func (d *dataState) giveFetch(f *fetching) {
 	}
 	for i := range f.parts {
 		o := &f.parts[i]
-		o.topic, o.told, o.share, o.next, o.partition = nil, nil, nil, nil, nil
+		o.topic, o.told, o.share, o.next, o.known, o.partition = nil, nil, nil, nil, nil, nil
 	}
 	f.r, f.session, f.create, f.code, f.id = nil, nil, false, wire.None, noSession
 	f.parts, f.names, f.aborted, f.spread = f.parts[:0], f.names[:0], f.aborted[:0], 0

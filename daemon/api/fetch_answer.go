@@ -117,6 +117,7 @@ func (f *fetching) encode() []byte {
 		topics++
 		size += 24 + len(f.parts[last].topic) + 96*n
 	}
+	f.r.Failed(f.code)
 	var a wire.FetchAnswer
 	a.Begin(f.r.Begin(size), f.cuts, f.r.Version, wire.FetchHead{Code: f.code, SessionID: f.id, Topics: topics})
 	named := leaders{c: f.c, listener: f.r.Conn.Listener, known: f.r.Version >= 16}
@@ -152,6 +153,7 @@ func (f *fetching) sameTopic(i, j int) bool {
 // partition is what the client is told of one partition.
 func (f *fetching) partition(o *fetched, named *leaders) wire.FetchPartition {
 	if o.code != wire.None {
+		f.r.Failed(o.code)
 		answer := wire.FetchError(o.index, o.code)
 		if o.code == wire.NotLeaderOrFollower || o.code == wire.FencedLeaderEpoch {
 			answer.Leader = named.of(f.topicName(o), o.index)

@@ -23,6 +23,7 @@ type fetched struct {
 	stable    int64
 	start     int64
 	r         segment.Range
+	known     *Topic                 // on the partition's loop
 	partition *replication.Partition // where to wait
 	aborted   []segment.AbortedTxn
 	skip      bool // not in an incremental answer
@@ -96,6 +97,9 @@ func (s *fetchShare) send() {
 func (s *fetchShare) run() {
 	s.home.Host.Cancel(&s.more)
 	for o := s.first; o != nil; o = o.next {
+		if s.end {
+			s.home.data.bytes.out(o.known, o.bytes())
+		}
 		o.unpin()
 		o.partition = nil
 	}
@@ -163,8 +167,8 @@ func (o *fetched) read() bool {
 	o.code, o.hw, o.stable, o.start, o.left = wire.None, -1, -1, -1, false
 	o.r.File, o.r.Len, o.r.More, o.r.Err = nil, 0, false, nil
 	o.aborted = o.aborted[:0]
-	if t := o.lookUp(s.f, s.home); t != nil {
-		o.partition = t.Partition(o.index)
+	if o.known = o.lookUp(s.f, s.home); o.known != nil {
+		o.partition = o.known.Partition(o.index)
 	}
 	p := o.partition
 	if p == nil {

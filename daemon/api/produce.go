@@ -155,6 +155,7 @@ func (p *producing) finish() {
 	failed := false
 	for i := range p.parts {
 		failed = failed || p.parts[i].code != wire.None
+		r.Failed(p.parts[i].code)
 	}
 	d.giveProduce(p)
 	if failed {
@@ -179,8 +180,11 @@ func (p *producing) encode() []byte {
 		for range t.count {
 			o := &p.parts[i]
 			answer := o.answer()
-			if o.code == wire.NotLeaderOrFollower {
-				answer.Leader = named.of(o.topic, o.index)
+			if o.code != wire.None {
+				p.r.Failed(o.code)
+				if o.code == wire.NotLeaderOrFollower {
+					answer.Leader = named.of(o.topic, o.index)
+				}
 			}
 			a.Partition(&answer)
 			i++

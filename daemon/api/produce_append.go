@@ -23,6 +23,7 @@ type produced struct {
 	rejected   *batch.Rejected
 	share      *produceShare
 	next       *produced // in the share
+	known      *Topic    // on the partition's loop
 	partition  *replication.Partition
 	append     replication.Append
 	opening    ring.Op // a compressed batch is looked into off the loop
@@ -50,7 +51,7 @@ const openedMost = 256 << 20
 func (o *produced) ask(topic []byte, index int32, data []byte) {
 	o.topic, o.index, o.data = topic, index, data
 	o.code, o.base, o.time, o.start = wire.None, -1, -1, -1
-	o.message, o.rejected, o.err, o.partition, o.share, o.next = "", nil, nil, nil, nil, nil
+	o.message, o.rejected, o.err, o.known, o.partition, o.share, o.next = "", nil, nil, nil, nil, nil, nil
 	if o.append.Begin == nil {
 		o.append.Begin, o.append.Done = func(*replication.Append) { o.begin() }, func(*replication.Append) { o.appended() }
 		o.openFn = func() { o.err = batch.CheckCompressed(o.data, &o.options, &o.info, openedMost) }
@@ -108,8 +109,8 @@ func (s *produceShare) finished() {
 }
 
 func (o *produced) enter() {
-	if t := o.share.home.Topic(o.topic); t != nil {
-		o.partition = t.Partition(o.index)
+	if o.known = o.share.home.Topic(o.topic); o.known != nil {
+		o.partition = o.known.Partition(o.index)
 	}
 	if o.partition == nil {
 		o.end(replication.ErrNotLeader)
@@ -171,6 +172,8 @@ func (o *produced) appended() {
 	o.base = int64(a.Base)
 	if a.Duplicate {
 		o.time = a.Timestamp
+	} else if a.Err == nil {
+		o.share.home.data.bytes.in(o.known, len(a.Data), o.info.Count)
 	}
 	a.Data = nil
 	o.end(a.Err)

@@ -121,7 +121,9 @@ func (c *Conn) request(frame []byte, b *ring.Buf) {
 		return
 	}
 	s.counters.Requests++
-	s.counters.ByKey[r.Key]++
+	r.api, r.began = s.api(r.Key), s.loop.Now()
+	r.api.Requests++
+	r.api.RequestBytes += uint64(r.charged)
 	s.dispatch(r)
 }
 

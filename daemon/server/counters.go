@@ -39,6 +39,14 @@ type Counters struct {
 	Pauses uint64
 	// Closed counts by Reason.
 	Closed [reasons]uint64
-	// ByKey counts requests by API key.
-	ByKey [keys]uint64
 }
+
+// reasonLabels name the reasons in numbers.
+var reasonLabels = [reasons]string{"open", "by_peer", "broken", "idle", "slow", "frame_size", "bad_header", "unknown_api",
+	"unsupported_version", "malformed_body", "refused", "stopping", "failed"}
+
+// Reasons is the count of reasons, and Label the short name of one.
+const Reasons = int(reasons)
+
+// Label is the reason in one word.
+func (r Reason) Label() string { return reasonLabels[r] }

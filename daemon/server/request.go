@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -44,6 +45,8 @@ type Request struct {
 	stage   stage
 	charged int64 // bytes counted in Server.held
 	unsent  int64 // bytes counted in Conn.unsent
+	api     *API  // where it is counted; nil where the header could not be read
+	began   time.Duration
 	out     *ring.Buf
 	parts   []ring.Part
 	release func(*Request)
@@ -83,6 +86,7 @@ func (r *Request) ReplyParts(parts []ring.Part, release func(*Request)) {
 		}
 	}
 	r.Conn.unsent += r.unsent
+	r.api.ResponseBytes += uint64(int64(len(parts[0].Bytes)) + more)
 	wire.PutFrameSize(parts[0].Bytes, more)
 	r.parts, r.release = parts, release
 	r.Conn.ready(r)
@@ -91,12 +95,14 @@ func (r *Request) ReplyParts(parts []ring.Part, release func(*Request)) {
 // ReplyMessage encodes resp in the request's version and answers with it.
 func (r *Request) ReplyMessage(resp kmsg.Response) {
 	resp.SetVersion(r.Version)
+	r.countErrors(resp)
 	r.Reply(resp.AppendTo(r.Begin(messageRoom)))
 }
 
 // NoReply ends a request that gets no answer (Produce with acks 0).
 func (r *Request) NoReply() {
 	r.end(silent)
+	r.api.Latency.add(r.Conn.s.loop.Now() - r.began)
 	r.Conn.ready(r)
 }
 
@@ -154,6 +160,7 @@ func (r *Request) parse(frame []byte) Reason {
 func (r *Request) left() {
 	c := r.Conn
 	c.active = c.s.loop.Now()
+	r.api.Latency.add(c.active - r.began)
 	c.unsent -= r.unsent
 	c.s.recycle(r)
 	c.count--
@@ -188,7 +195,7 @@ func (s *Server) recycle(r *Request) {
 	if cap(r.parts) > partsKept {
 		r.parts = nil
 	}
-	r.State, r.Conn, r.stage, r.unsent = nil, nil, free, 0
+	r.State, r.Conn, r.stage, r.unsent, r.api = nil, nil, free, 0, nil
 	s.busy--
 	r.next, s.pool = s.pool, r
 }

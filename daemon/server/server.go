@@ -55,6 +55,7 @@ type Server struct {
 	busy     int // requests not yet recycled
 
 	counters Counters
+	apis     [keys]*API
 
 	told   bool // that a peer misbehaved, at toldAt; untold others have since
 	toldAt time.Duration
