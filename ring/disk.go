@@ -143,14 +143,14 @@ func (l *loop) SyncDir(dir string, op *Op) {
 	})
 }
 
-// Space is what is free for us on dir's file system.
+// Space is what is free for us on dir's file system, and its size.
 func (l *loop) Space(dir string, op *Op) {
 	l.help(op, func() (int64, []Entry, error) {
 		var st unix.Statfs_t
 		if err := unix.Statfs(dir, &st); err != nil {
 			return 0, nil, pathError("statfs", dir, err)
 		}
-		return int64(st.Bavail) * st.Bsize, nil, nil
+		return int64(st.Bavail) * st.Bsize, []Entry{{Size: int64(st.Blocks) * st.Bsize}}, nil
 	})
 }
 

@@ -147,7 +147,7 @@ type Disk interface {
 	List(dir string, op *Op)
 	// SyncDir makes names in dir durable.
 	SyncDir(dir string, op *Op)
-	// Space puts the free bytes of dir's file system into op.N.
+	// Space puts the free bytes of dir's file system into op.N, all it has into op.Entries[0].Size.
 	Space(dir string, op *Op)
 	// LockFile takes the exclusive fcntl write lock on name, creating it (as Kafka's .lock), and holds it until
 	// the returned function is called, which also removes the file. Synchronous, for start-up only.

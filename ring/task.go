@@ -150,6 +150,15 @@ func (t *Task) SyncDir(dir string) error {
 	return t.Wait(func(op *Op) { t.loop.SyncDir(dir, op) }).Err
 }
 
+// Space is Disk.Space.
+func (t *Task) Space(dir string) (free, total int64, err error) {
+	op := t.Wait(func(op *Op) { t.loop.Space(dir, op) })
+	if op.Err != nil || len(op.Entries) == 0 {
+		return op.N, 0, op.Err
+	}
+	return op.N, op.Entries[0].Size, nil
+}
+
 // Read is File.Read.
 func (t *Task) Read(f File, b []byte, at int64) (int, error) {
 	op := t.Wait(func(op *Op) { f.Read(b, at, op) })

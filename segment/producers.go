@@ -122,6 +122,26 @@ func (ps *producers) sorted() []*producer {
 	return all
 }
 
+// Producer is what a log remembers of a producer: its id and epoch, the sequence of its last record (-1: none), the largest
+// timestamp of its last batch in Unix ms, and what the transaction coordinator has said of it (-1: nothing).
+type Producer struct {
+	ID               int64
+	Epoch            int16
+	LastSequence     int32
+	Timestamp        int64
+	CoordinatorEpoch int32
+	TxnFirst         Offset // of its open transaction, -1 if none
+}
+
+// Producers are the producers the log remembers, by id.
+func (l *Log) Producers() []Producer {
+	all := make([]Producer, 0, len(l.prods.byID))
+	for _, p := range l.prods.sorted() {
+		all = append(all, Producer{p.id, p.epoch, p.lastSeq(), p.timestamp, p.coordinatorEpoch, p.txnFirst})
+	}
+	return all
+}
+
 // checkBatch says whether a batch with producer id may be appended; h is its header, b the batch.
 func (ps *producers) checkBatch(b []byte, origin Origin) error {
 	h := batch.Header(b)

@@ -319,8 +319,8 @@ func space(w *world) {
 	w.do(l, func(t *ring.Task) {
 		op := t.Wait(func(op *ring.Op) { l.Space(w.Dir(), op) })
 		w.must("space", op.Err)
-		if op.N <= 0 {
-			w.t.Errorf("%d bytes free", op.N)
+		if op.N <= 0 || op.Entries[0].Size < op.N {
+			w.t.Errorf("%d bytes free of %d", op.N, op.Entries[0].Size)
 		}
 	})
 }

@@ -178,7 +178,7 @@ func (l *loop) Space(name string, op *ring.Op) {
 	m := l.p.m
 	l.diskOp(op, "space", name, nil, func() error {
 		_, err := m.disk.find(name)
-		op.N = m.disk.free()
+		op.N, op.Entries = m.disk.free(), []ring.Entry{{Size: m.disk.size()}}
 		return err
 	})
 }

@@ -163,13 +163,23 @@ func (n *node) used() int64 { return blocks(max(int64(len(n.data)), n.reserved))
 // free is the space left.
 func (d *disk) free() int64 {
 	if d.capacity == 0 {
-		return 1 << 40
+		return endless
 	}
 	left := d.capacity
 	for _, n := range d.nodes {
 		left -= n.used()
 	}
 	return max(left, 0)
+}
+
+// endless is what a disk without a capacity says it has.
+const endless = 1 << 40
+
+func (d *disk) size() int64 {
+	if d.capacity == 0 {
+		return endless
+	}
+	return d.capacity
 }
 
 func sortedNames(m map[string]*node) []string {
