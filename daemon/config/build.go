@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -84,6 +85,7 @@ func build(static, broker, all map[string]string) (*Config, error) {
 	b := &builder{layers: layers{broker, all, static}, c: &Config{}}
 	b.c.layers = &b.layers
 	b.identity()
+	b.watching()
 	b.dirs()
 	b.listeners()
 	b.connections()
@@ -133,6 +135,20 @@ func (b *builder) identity() {
 	}
 	c.Rack = b.get("broker.rack").s
 	c.Loops, c.WritePath = int(b.get("kring.loops").n), b.get("kring.write.path").s
+}
+
+// watching is what a person or a program sees of the broker.
+func (b *builder) watching() {
+	c := b.c
+	c.LogLevel, c.LogFormat = b.get("kring.log.level").s, b.get("kring.log.format").s
+	c.MetricsAddress, c.MetricsPartitions = b.get("kring.metrics.address").s, int(b.get("kring.metrics.partitions.max").n)
+	if c.MetricsAddress == "" {
+		return
+	}
+	_, port, err := net.SplitHostPort(c.MetricsAddress)
+	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n > math.MaxUint16 {
+		b.bad("kring.metrics.address", c.MetricsAddress, "allowed: host:port, or nothing for none")
+	}
 }
 
 func (b *builder) dirs() {

@@ -25,6 +25,12 @@ type Config struct {
 	// WritePath is kring.write.path: auto, ring or pwrite.
 	WritePath string
 
+	// LogLevel is kring.log.level, LogFormat kring.log.format.
+	LogLevel, LogFormat string
+	// MetricsAddress is kring.metrics.address, "" for none; MetricsPartitions is kring.metrics.partitions.max.
+	MetricsAddress    string
+	MetricsPartitions int
+
 	// RequestMax is socket.request.max.bytes, QueuedBytes queued.max.request.bytes (-1: none).
 	RequestMax  int32
 	QueuedBytes int64

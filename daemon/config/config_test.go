@@ -29,6 +29,10 @@ var acting = map[string]struct {
 	"delete.topic.enable":             {"FALSE", func(c *Config) bool { return !c.DeleteTopics }},
 	"fetch.max.bytes":                 {"1024", func(c *Config) bool { return c.FetchMaxBytes == 1024 }},
 	"kring.loops":                     {"3", func(c *Config) bool { return c.Loops == 3 }},
+	"kring.log.format":                {"json", func(c *Config) bool { return c.LogFormat == "json" }},
+	"kring.log.level":                 {"debug", func(c *Config) bool { return c.LogLevel == "debug" }},
+	"kring.metrics.address":           {"[::1]:9404", func(c *Config) bool { return c.MetricsAddress == "[::1]:9404" }},
+	"kring.metrics.partitions.max":    {"7", func(c *Config) bool { return c.MetricsPartitions == 7 }},
 	"kring.write.path":                {"pwrite", func(c *Config) bool { return c.WritePath == "pwrite" }},
 	"listener.security.protocol.map":  {"PLAINTEXT:PLAINTEXT", func(c *Config) bool { return c.Listeners[0].Protocol == "PLAINTEXT" }},
 	"listeners":                       {"PLAINTEXT://h:2", func(c *Config) bool { return c.Listeners[0] == Listener{"PLAINTEXT", "PLAINTEXT", "h", 2} }},
@@ -153,12 +157,13 @@ func TestWithoutAFileDataGoesToTheStateDirectory(t *testing.T) {
 
 func TestWarningsNameAKeyOnce(t *testing.T) {
 	_, warnings, err := fromStatic(map[string]string{
-		"log.cleaner.threads": "2", "num.io.threads": "8", "confluent.support.id": "x", "listener.name.a.ssl.key.password": "secret",
+		"delegation.token.max.lifetime.ms": "2", "num.io.threads": "8", "num.network.threads": "4", "confluent.support.id": "x", "listener.name.a.ssl.key.password": "secret",
 	})
 	want := []Warning{
 		{"confluent.support.id", "unknown, ignored"},
+		{"delegation.token.max.lifetime.ms", "does not act yet"},
 		{"listener.name.a.ssl.key.password", "settings of a single listener do not act yet"},
-		{"log.cleaner.threads", "known, but does not act yet"},
+		{"num.network.threads", "sets nothing here: kring.loops takes the place of Kafka's threads and their queues"},
 	}
 	if err != nil || !slices.Equal(warnings, want) {
 		t.Errorf("%v %v", warnings, err)
@@ -198,6 +203,11 @@ func TestBadSettings(t *testing.T) {
 			"log.cleaner.min.compaction.lag.ms=9 is not valid; allowed: at most log.cleaner.max.compaction.lag.ms"},
 		{"log.cleaner.dedupe.buffer.size=1000", "log.cleaner.dedupe.buffer.size=1000 is not valid; allowed: more than 1048576 for each cleaner thread"},
 		{"kring.loops=-1", "kring.loops=-1 is not valid; allowed: from 0 to 256"},
+		{"kring.log.level=loud", "kring.log.level=loud is not valid; allowed: one of debug, info, warn, error"},
+		{"kring.metrics.address=9404", "kring.metrics.address=9404 is not valid; allowed: host:port, or nothing for none"},
+		{"kring.metrics.address=localhost:http", "kring.metrics.address=localhost:http is not valid; allowed: host:port, or nothing for none"},
+		{"kring.lops=2", "kring.lops=2 is not valid; there is no such setting; the nearest is kring.loops"},
+		{"kring.metrics.port=9404", "kring.metrics.port=9404 is not valid; there is no such setting; the nearest is kring.metrics.address"},
 		{"kring.write.path=mmap", "kring.write.path=mmap is not valid; allowed: one of auto, ring, pwrite"},
 		{"listeners=", "listeners= is not valid; allowed: at least one listener"},
 		{"listeners=9092", "listeners=9092 is not valid; allowed: NAME://host:port, separated by commas"},

@@ -102,8 +102,8 @@ func (c *Config) brokerEntry(name string, k *Key) Entry {
 	e := Entry{Name: name, ReadOnly: true, Sensitive: true, Source: SourceDefault, Synonyms: c.synonyms(name, siblings(name))}
 	if k != nil {
 		e.ReadOnly, e.Sensitive, e.Type, e.Doc = k.Dynamic == readOnly, k.sensitive(), k.Type, k.Doc
-		if k.refused() {
-			e.Doc = "" // it says why it is refused, not what it does
+		if !k.Acts() {
+			e.Doc = "" // it says why it does nothing
 		}
 		if p, ok := c.layers.get(name); ok && !e.Sensitive {
 			e.Value = &p.s

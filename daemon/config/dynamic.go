@@ -3,6 +3,7 @@ package config
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // fixedListeners are dynamic in Kafka and bound once here.
@@ -24,6 +25,8 @@ func lookupDynamic(name string) *Key {
 func checkDynamic(name, value string, all bool) error {
 	k := lookupDynamic(name)
 	switch {
+	case k == nil && strings.HasPrefix(name, ownPrefix):
+		return misspelt(name, value)
 	case k == nil:
 		return nil
 	case k.Dynamic == readOnly:

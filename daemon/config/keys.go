@@ -20,6 +20,7 @@ const (
 	idle    state = iota // known, not acting yet: a warning if it is set to something
 	acts                 // does what Kafka does with it
 	refused              // known, and ignoring it would lose data or open access
+	moot                 // known, and there is nothing here that it could set: a warning that says why
 	hidden  state = 4    // bit: internal in Kafka, not shown by DescribeConfigs
 )
 
@@ -33,7 +34,7 @@ type Key struct {
 	Allowed rule
 	Dynamic Scope
 	state   state
-	Doc     string // what it does if it acts; why not if it is refused
+	Doc     string // what it does if it acts; why not if it is refused or moot
 }
 
 // Why the refused keys are refused.
@@ -45,9 +46,28 @@ const (
 	noTier      = "tiered storage is not built, and records only the remote tier holds would be missing"
 )
 
+// Why the moot keys are moot.
+const (
+	noThreads  = "kring.loops takes the place of Kafka's threads and their queues"
+	noReporter = "kring.metrics.address takes the place of Kafka's reporters and their samples"
+	noQuorum   = "it belongs to KRaft"
+	noPurging  = "what waits is let go of at once when it is done"
+)
+
+// ownPrefix begins every key that Kafka does not have.
+const ownPrefix = "kring."
+
 var ownKeys = []Key{
+	{"kring.log.format", String, "text", oneOf("text", "json"), readOnly, acts,
+		"How lines of the log are written: for people (text), or as one JSON object each (json)."},
+	{"kring.log.level", String, "info", oneOf("debug", "info", "warn", "error"), clusterWide, acts,
+		"The least level that is logged: debug, info, warn or error."},
 	{"kring.loops", Int, "0", between(0, 256), readOnly, acts,
 		"Loops, each one thread with one ring; 0 chooses by the number of processors."},
+	{"kring.metrics.address", String, "", anything, readOnly, acts,
+		"Where numbers (/metrics, in Prometheus's text format) and health (/health) are served over HTTP: host:port; empty for nowhere."},
+	{"kring.metrics.partitions.max", Int, "10000", atLeast(0), readOnly, acts,
+		"The most partitions, topics and committed offsets with numbers of their own; of more there are only totals."},
 	{"kring.write.path", String, "auto", oneOf("auto", "ring", "pwrite"), readOnly, acts,
 		"How records reach the disk: by the ring (ring), by pwritev2 on the loop's thread (pwrite), or as probed for each directory (auto)."},
 }
@@ -81,6 +101,8 @@ func LookupBroker(name string) *Key {
 func (k *Key) Acts() bool { return k.state&^hidden == acts }
 
 func (k *Key) refused() bool { return k.state&^hidden == refused }
+
+func (k *Key) moot() bool { return k.state&^hidden == moot }
 
 func (k *Key) sensitive() bool { return k.Type == Password }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -72,7 +73,11 @@ func fromStatic(static map[string]string) (*Config, []Warning, error) {
 	for _, name := range names {
 		k, value := LookupBroker(name), static[name]
 		if k == nil {
-			warnings = append(warnings, unknown(name))
+			w, err := unknown(name, value)
+			if err != nil {
+				return nil, nil, err
+			}
+			warnings = append(warnings, w)
 			continue
 		}
 		p, err := parse(k.Type, value, k.Allowed)
@@ -85,8 +90,10 @@ func fromStatic(static map[string]string) (*Config, []Warning, error) {
 			if unsupported == nil {
 				unsupported = &Unsupported{name, value, k.Doc}
 			}
+		case k.moot():
+			warnings = append(warnings, Warning{name, "sets nothing here: " + k.Doc})
 		default:
-			warnings = append(warnings, Warning{name, "known, but does not act yet"})
+			warnings = append(warnings, Warning{name, "does not act yet"})
 		}
 	}
 	if unsupported != nil {
@@ -109,9 +116,46 @@ func twins(static map[string]string) map[string]string {
 	return static
 }
 
-func unknown(name string) Warning {
-	if strings.HasPrefix(name, "listener.name.") {
-		return Warning{name, "settings of a single listener do not act yet"}
+// unknown says what becomes of a key that is in nobody's list: another program's or a plugin's does no harm, but one of ours is
+// misspelt.
+func unknown(name, value string) (Warning, error) {
+	switch {
+	case strings.HasPrefix(name, ownPrefix):
+		return Warning{}, misspelt(name, value)
+	case strings.HasPrefix(name, "listener.name."):
+		return Warning{name, "settings of a single listener do not act yet"}, nil
 	}
-	return Warning{name, "unknown, ignored"}
+	return Warning{name, "unknown, ignored"}, nil
+}
+
+// misspelt refuses a key that begins like ours and names the one that is most like it.
+func misspelt(name, value string) error {
+	best, least := "", math.MaxInt
+	for i := range ownKeys {
+		if d := distance(name, ownKeys[i].Name); d < least {
+			best, least = ownKeys[i].Name, d
+		}
+	}
+	return &Malformed{name, value, "there is no such setting; the nearest is " + best}
+}
+
+// distance is how many bytes must be put in, taken out or changed to make b of a (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := before
+			if a[i] != b[j] {
+				cost++
+			}
+			before = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }
