@@ -22,9 +22,9 @@ type Batch struct {
 // Journal is what a Shard writes to: a partition of __consumer_offsets, or a test's list.
 type Journal interface {
 	// Append writes b for all in-sync replicas. It keeps neither b's records nor their bytes once it has returned. done is called
-	// exactly once, later and never inside Append, in the order of the Append calls: with the batch's base offset, or with one of
-	// the ErrJournal errors (any other counts as ErrUnknown).
-	Append(b Batch, done func(base int64, err error))
+	// exactly once, later and never inside Append, in the order of the Append calls: with the time, and the batch's base offset or
+	// one of the ErrJournal errors (any other counts as ErrUnknown).
+	Append(b Batch, done func(base int64, err error, now Now))
 }
 
 // Entry is a record as it is read back, in the order of offsets.

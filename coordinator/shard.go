@@ -95,7 +95,9 @@ func (s *Shard) CompleteTransaction(producerID int64, committed bool) {}
 
 // Fetch visits the committed offsets of the partitions asked for, in that order; nil topics are all that have one, by topic and
 // partition. With requireStable offsets with unsettled commits have ErrUnstableOffset. It is answered at once.
-func (s *Shard) Fetch(group string, topics []TopicPartitions, requireStable bool, visit func(Committed)) error { return nil }
+func (s *Shard) Fetch(group string, topics []TopicPartitions, requireStable bool, visit func(Committed)) error {
+	return nil
+}
 
 // DeleteOffsets forgets offsets.
 func (s *Shard) DeleteOffsets(d *DeleteOffsets, now Now) {}
