@@ -38,6 +38,9 @@ func (l *loop) Open(name string, how OpenFlag, op *Op) {
 	}
 	i, s := l.newSlot()
 	s.kind, s.op, s.name = kindOpen, op, &nameOp{name: name}
+	if how&(Create|Cut) != 0 {
+		l.stats.HandOffs++
+	}
 	l.r.reserve(1, namesRoom)
 	e := l.r.next()
 	e.op, e.fd, e.addr, e.len, e.opflags, e.user = opOpenat, unix.AT_FDCWD, l.r.name(name), 0o644, uint32(flags), l.user(i)
@@ -72,6 +75,7 @@ func (l *loop) submitName(op *Op, opcode uint8, what, name, to string, flags uin
 	}
 	i, s := l.newSlot()
 	s.kind, s.op, s.name = kindName, op, &nameOp{what, name, flags}
+	l.stats.HandOffs++
 	l.r.reserve(1, namesRoom)
 	e := l.r.next()
 	e.op, e.fd, e.addr, e.user = opcode, unix.AT_FDCWD, l.r.name(name), l.user(i)

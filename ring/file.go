@@ -115,7 +115,9 @@ func (f *file) Write(bufs [][]byte, at int64, op *Op) {
 	case f.path == byCall:
 		done, e = f.writeNow(bufs, at, 0)
 	case f.path == byEither && f.busy == 0:
-		done, e = f.writeNow(bufs, at, unix.RWF_NOWAIT)
+		if done, e = f.writeNow(bufs, at, unix.RWF_NOWAIT); e == unix.EAGAIN {
+			l.stats.Punts++
+		}
 	}
 	if f.path != byCall && (e == unix.EAGAIN || e == unix.EOPNOTSUPP) {
 		l.stats.RingWrites++
@@ -292,6 +294,7 @@ func (f *file) WriteOut(at, n int64) {
 func (f *file) simple(op *Op, what *nameOp) *sqe {
 	i, s := f.l.newSlot()
 	s.kind, s.op, s.file, s.name = kindFile, op, f, what
+	f.l.stats.HandOffs++
 	e := f.l.r.next()
 	e.fd, e.user = int32(f.fd), f.l.user(i)
 	return e

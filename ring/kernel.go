@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -44,6 +45,7 @@ type Kernel struct {
 func New(o Options) (*Kernel, error) {
 	k := &Kernel{dirs: o.Dirs, paths: map[string]writePath{}, writeOut: o.WriteOutBytes,
 		sendBuffer: o.SendBuffer, receiveBuffer: o.ReceiveBuffer, log: o.Log}
+	k.helpers.crashing = o.Crashing
 	if k.log == nil {
 		k.log = slog.Default()
 	}
@@ -116,10 +118,12 @@ func (k *Kernel) Run(start func()) error {
 		wg.Go(func() {
 			// The thread is never unlocked: it ends with the loop, and with it what it has under way.
 			runtime.LockOSThread()
+			l.thread.Store(int64(unix.Gettid()))
+			nameThread(fmt.Sprintf("kring-loop-%d", l.id))
 			err := l.open()
 			opened <- err
 			if <-begin && err == nil {
-				l.run()
+				k.helpers.guard(l.run)
 			}
 		})
 	}
@@ -137,6 +141,22 @@ func (k *Kernel) Run(start func()) error {
 	}
 	wg.Wait()
 	return first
+}
+
+// Threads are the kernel's ids of the loops' threads, by loop; 0 for one that has not begun. Any goroutine may call it.
+func (k *Kernel) Threads() []int {
+	ids := make([]int, len(k.own))
+	for i, l := range k.own {
+		ids[i] = int(l.thread.Load())
+	}
+	return ids
+}
+
+// nameThread gives the calling thread a name, as top -H and ps -L show it.
+func nameThread(name string) {
+	b := append([]byte(name), 0)
+	unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&b[0])), 0, 0, 0) // without one it works as well
+	runtime.KeepAlive(b)
 }
 
 // Stop makes Run return; any goroutine may call it. Connections are closed, ops under way end with their results or

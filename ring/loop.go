@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -24,8 +25,10 @@ type loop struct {
 	k   *Kernel
 	id  int
 	log *slog.Logger
-	r   *uring
-	ops [256]bool
+
+	thread atomic.Int64 // its id
+	r      *uring
+	ops    [256]bool
 
 	wheel     *Wheel
 	start     time.Time

@@ -23,6 +23,8 @@ type Options struct {
 	SendBuffer, ReceiveBuffer int
 	// Log gets what was degraded and why; nil means slog.Default().
 	Log *slog.Logger
+	// Crashing, if set, is called when a loop or a helper panics, before the process ends with a trace.
+	Crashing func()
 }
 
 // Refused says that the kernel does not give what the loops need.

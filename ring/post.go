@@ -113,6 +113,8 @@ type helpers struct {
 	queue   []job
 	running int
 	most    int
+
+	crashing func() // may be nil
 }
 
 // job is op.work for a loop, or work that nobody waits for.
@@ -131,8 +133,20 @@ func (h *helpers) do(j job) {
 	}
 	h.mu.Unlock()
 	if start {
-		go h.run()
+		go h.guard(h.run)
 	}
+}
+
+// guard runs fn and speaks up if it panics.
+func (h *helpers) guard(fn func()) {
+	whole := false
+	defer func() {
+		if !whole && h.crashing != nil {
+			h.crashing()
+		}
+	}()
+	fn()
+	whole = true
 }
 
 func (h *helpers) run() {

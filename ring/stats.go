@@ -17,11 +17,16 @@ type Stats struct {
 	ReadAheads               uint64 // ranges that were not in the page cache
 	BrokenReads              uint64 // linked reads that fell short
 	Writes, RingWrites       uint64
-	WrittenBytes             uint64
-	SlowWrites               uint64 // on the loop's thread, over 1 ms
-	SlowestWrite             time.Duration
-	WriteOuts                uint64
-	InUse, Resident          int64 // bytes lent; bytes lent or kept at hand
+	// Punts are the writes the kernel would have had to wait for, and so were left to the ring; they are RingWrites too.
+	Punts uint64
+	// HandOffs are the operations that the kernel always gives to its worker threads: syncing, allocating, truncating, renaming,
+	// removing, making. A RingWrite may be given to them as well.
+	HandOffs        uint64
+	WrittenBytes    uint64
+	SlowWrites      uint64 // on the loop's thread, over 1 ms
+	SlowestWrite    time.Duration
+	WriteOuts       uint64
+	InUse, Resident int64 // bytes lent; bytes lent or kept at hand
 }
 
 // Stats are the counters as of now.
