@@ -1,15 +1,6 @@
 package batch
 
-import (
-	"bytes"
-	"encoding/binary"
-	"fmt"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/snappy"
-	"github.com/klauspost/compress/zstd"
-	"github.com/pierrec/lz4/v4"
-)
+import "encoding/binary"
 
 // RecordHeader is a header to be encoded; a nil Value is null.
 type RecordHeader struct {
@@ -34,6 +25,7 @@ type Builder struct {
 	delta     int32 // of the last record
 	records   []byte
 	body      []byte
+	codecs    Codecs
 }
 
 // NewBuilder makes a builder of plain batches: no producer id, no leader epoch (-1).
@@ -94,7 +86,7 @@ func (b *Builder) AppendTo(dst []byte) []byte {
 	start := len(dst)
 	var head [HeaderSize]byte
 	dst = append(dst, head[:]...)
-	dst = compress(dst, b.Codec, b.records)
+	dst = b.codecs.Compress(dst, b.Codec, b.records)
 	h := dst[start:]
 	binary.BigEndian.PutUint64(h, uint64(b.BaseOffset))
 	binary.BigEndian.PutUint32(h[12:], uint32(b.LeaderEpoch))
@@ -122,50 +114,4 @@ func bit(on bool, mask byte) byte {
 		return mask
 	}
 	return 0
-}
-
-// xerialBlock is the block size Kafka's clients use.
-const xerialBlock = 32 << 10
-
-// compress appends src in the given codec. It panics on one that does not exist, and if a compressor fails, which none does
-// when it writes to memory.
-func compress(dst []byte, c Codec, src []byte) []byte {
-	buf := bytes.NewBuffer(dst)
-	switch c {
-	case None:
-		return append(dst, src...)
-	case Gzip:
-		w := gzip.NewWriter(buf)
-		must(w.Write(src))
-		must(0, w.Close())
-	case Snappy:
-		buf.Write(xerialMagic)
-		buf.Write([]byte{0, 0, 0, 1, 0, 0, 0, 1})
-		for len(src) > 0 {
-			n := min(len(src), xerialBlock)
-			block := snappy.Encode(nil, src[:n])
-			must(0, binary.Write(buf, binary.BigEndian, uint32(len(block))))
-			buf.Write(block)
-			src = src[n:]
-		}
-	case LZ4:
-		w := lz4.NewWriter(buf)
-		must(0, w.Apply(lz4.BlockSizeOption(lz4.Block64Kb), lz4.ChecksumOption(false)))
-		must(w.Write(src))
-		must(0, w.Close())
-	case Zstd:
-		w, err := zstd.NewWriter(buf, zstd.WithEncoderConcurrency(1))
-		must(0, err)
-		must(w.Write(src))
-		must(0, w.Close())
-	default:
-		panic(fmt.Sprintf("batch: no codec %d", c))
-	}
-	return buf.Bytes()
-}
-
-func must(_ int, err error) {
-	if err != nil {
-		panic("batch: " + err.Error())
-	}
 }

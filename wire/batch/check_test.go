@@ -227,7 +227,7 @@ func TestBadRecords(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		for _, codec := range []Codec{Gzip, Snappy, LZ4, Zstd} {
-			z := compress(b[:HeaderSize:HeaderSize], codec, c.rec)
+			z := new(Codecs).Compress(b[:HeaderSize:HeaderSize], codec, c.rec)
 			z[22] = byte(codec)
 			Seal(z)
 			info, err := Check(z, &CheckOptions{Keys: false})

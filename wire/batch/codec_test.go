@@ -95,7 +95,7 @@ func compareOpened(t *testing.T, c Codec, b *Builder) {
 func TestDecompressLimit(t *testing.T) {
 	src := bytes.Repeat([]byte("0123456789abcdef"), 1<<12)
 	for _, c := range codecs {
-		z := compress(nil, c, src)
+		z := new(Codecs).Compress(nil, c, src)
 		got, err := Decompress([]byte("before"), c, z, len(src))
 		if err != nil || string(got) != "before"+string(src) {
 			t.Error(c, len(got), err)
@@ -129,7 +129,7 @@ func TestRawSnappyAndChainedXerial(t *testing.T) {
 	if got, err := Decompress(nil, Snappy, snappy.Encode(nil, src), 1<<20); err != nil || !bytes.Equal(got, src) {
 		t.Error(len(got), err)
 	}
-	two := append(compress(nil, Snappy, src), compress(nil, Snappy, src)...)
+	two := append(new(Codecs).Compress(nil, Snappy, src), new(Codecs).Compress(nil, Snappy, src)...)
 	if got, err := Decompress(nil, Snappy, two, 1<<20); err != nil || len(got) != 2*len(src) {
 		t.Error(len(got), err)
 	}
@@ -152,7 +152,7 @@ func TestBombs(t *testing.T) {
 	must(0, w.Close())
 	bombs := map[string][]byte{"zstd with a large window": z.Bytes()}
 	for _, c := range codecs[1:] {
-		bombs[c.String()] = compress(nil, c, zeros)
+		bombs[c.String()] = new(Codecs).Compress(nil, c, zeros)
 	}
 	for name, b := range bombs {
 		c, ok := CodecByName(name)
@@ -206,8 +206,8 @@ func TestLegacy(t *testing.T) {
 	inner := append(legacy(1, 0, 0, 5, []byte("a"), nil), legacy(1, 0, 1, 6, nil, []byte("b"))...)
 	log := legacy(0, 0, 10, 0, []byte("k"), []byte("v"))
 	log = append(log, legacy(1, 0, 11, 99, nil, nil)...)
-	log = append(log, legacy(1, byte(Gzip), 13, 6, nil, compress(nil, Gzip, inner))...)
-	log = append(log, legacy(1, byte(Snappy)|logAppendTimeBit, 15, 77, nil, compress(nil, Snappy, inner))...)
+	log = append(log, legacy(1, byte(Gzip), 13, 6, nil, new(Codecs).Compress(nil, Gzip, inner))...)
+	log = append(log, legacy(1, byte(Snappy)|logAppendTimeBit, 15, 77, nil, new(Codecs).Compress(nil, Snappy, inner))...)
 	var got []string
 	for len(log) > 0 {
 		one, rest, err := Whole(log)

@@ -37,6 +37,11 @@ func Decompress(dst []byte, c Codec, src []byte, limit int) ([]byte, error) {
 		return dst, err
 	}
 	defer closer()
+	return readAll(dst, r, limit)
+}
+
+// readAll appends what r gives to dst, at most limit bytes.
+func readAll(dst []byte, r io.Reader, limit int) ([]byte, error) {
 	start, out := len(dst), dst
 	for {
 		if len(out) == cap(out) {

@@ -22,7 +22,7 @@ func seeds(f *testing.F) {
 		f.Add(log)
 	}
 	f.Add(legacy(0, 0, 1, 2, []byte("k"), nil))
-	f.Add(legacy(1, byte(Gzip), 1, 2, nil, compress(nil, Gzip, legacy(1, 0, 0, 0, nil, nil))))
+	f.Add(legacy(1, byte(Gzip), 1, 2, nil, new(Codecs).Compress(nil, Gzip, legacy(1, 0, 0, 0, nil, nil))))
 }
 
 // FuzzCheck: what Check lets pass is what a slow reader finds in it.
@@ -124,7 +124,7 @@ func FuzzWalk(f *testing.F) {
 // FuzzDecompress: no bytes make more than the limit, or a panic.
 func FuzzDecompress(f *testing.F) {
 	for _, c := range codecs {
-		f.Add(byte(c), compress(nil, c, []byte("some records, some records, some records")))
+		f.Add(byte(c), new(Codecs).Compress(nil, c, []byte("some records, some records, some records")))
 	}
 	f.Fuzz(func(t *testing.T, c byte, b []byte) {
 		got, err := Decompress(nil, Codec(c%5), b, 1<<16)

@@ -14,6 +14,7 @@ type Record struct {
 	Size int
 
 	headers []byte
+	tail    []byte // from the key's length on
 }
 
 // Headers gives keys and values, in order; a null value is nil.
@@ -115,6 +116,7 @@ func (r *Records) Next() bool {
 	_, at := varint(r.body, r.at)
 	_, at = varlong(r.body, at+1)
 	_, at = varint(r.body, at)
+	rec.tail = r.body[at:next]
 	rec.Key, at = field(r.body, at)
 	rec.Value, at = field(r.body, at)
 	n, at := varint(r.body, at)
