@@ -1,7 +1,9 @@
 package api
 
 import (
+	"iter"
 	"log/slog"
+	"maps"
 	"sync/atomic"
 
 	"kring/daemon/config"
@@ -17,6 +19,8 @@ type Node struct {
 	// ID is broker.id.
 	ID        int32
 	ClusterID string
+	// LogDirs are the log dirs' paths, in the order of log.dirs.
+	LogDirs []string
 	// Contexts are the loops' own, by loop id.
 	Contexts []*Context
 	// PartitionsMost is how many partitions one request may create.
@@ -82,6 +86,9 @@ func NewContext(n *Node, loop ring.Loop) *Context {
 
 // Topic finds a topic by name, nil if this broker has no replica of it. It does not allocate.
 func (c *Context) Topic(name []byte) *Topic { return c.topics[string(name)] }
+
+// Topics are those this broker has replicas of, in no order: nothing may come to depend on it.
+func (c *Context) Topics() iter.Seq[*Topic] { return maps.Values(c.topics) }
 
 // TopicByID finds a topic by id, nil if this broker has no replica of it.
 func (c *Context) TopicByID(id [16]byte) *Topic { return c.byID[id] }

@@ -19,6 +19,8 @@ import (
 type Store struct {
 	metadata.Store
 	Close func(t *ring.Task) error
+	// Trouble, if set, says what is wrong with it though it works on; nil for nothing.
+	Trouble func() error
 }
 
 // Options make a broker.
@@ -35,6 +37,22 @@ type Options struct {
 	Descriptors int
 	// Fatal is called, once, when the broker cannot go on: stop the process. May be nil.
 	Fatal func(error)
+	// Told, if set, is called on loop 0 as start and stop go on.
+	Told func(Stage)
+	// Settings, if set, is called on loop 0 when the broker's settings have changed.
+	Settings func(*config.Config)
+}
+
+// Stage is what a start or a stop is at, and how far: Done of Total, where that can be said.
+type Stage struct {
+	Doing       string
+	Done, Total int
+}
+
+func (b *Broker) tell(doing string, done, total int) {
+	if b.o.Told != nil {
+		b.o.Told(Stage{doing, done, total})
+	}
 }
 
 // partitionsMost is KRaft's MAX_PARTITIONS_PER_BATCH.
@@ -62,6 +80,8 @@ type Broker struct {
 	turn      int // round robin of connections
 
 	upkeep    upkeep
+	warned    map[string]bool // topic settings that do not act, named already
+	trouble   error           // the store's, logged already
 	recovered bool
 	stopping  bool
 	fatal     bool
@@ -81,7 +101,7 @@ func Start(t *ring.Task, o Options) (*Broker, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	b := &Broker{o: o, log: o.Log, loop: t.Loop(), static: o.Config,
-		placed: map[segment.Partition]*dir{}, configs: map[string]metadata.Config{}, marks: map[segment.Partition]segment.Offset{}}
+		placed: map[segment.Partition]*dir{}, configs: map[string]metadata.Config{}, marks: map[segment.Partition]segment.Offset{}, warned: map[string]bool{}}
 	if err := b.start(t); err != nil {
 		b.undo(t)
 		return nil, err
@@ -91,12 +111,14 @@ func Start(t *ring.Task, o Options) (*Broker, error) {
 
 func (b *Broker) start(t *ring.Task) error {
 	began := b.loop.Now()
+	b.tell("opening the log dirs", 0, 0)
 	if err := b.bind(); err != nil {
 		return err
 	}
 	if err := b.openDirs(t); err != nil {
 		return err
 	}
+	b.tell("opening the store", 0, 0)
 	if err := b.openStore(t); err != nil {
 		return err
 	}
@@ -106,6 +128,7 @@ func (b *Broker) start(t *ring.Task) error {
 	}
 	b.makeShards(t)
 	b.recover(t, ids, configs)
+	b.tell("registering the broker", 0, 0)
 	if err := b.register(t); err != nil {
 		return err
 	}
@@ -124,6 +147,9 @@ func (b *Broker) openStore(t *ring.Task) error {
 	}
 	b.store = store
 	b.node = &api.Node{Log: b.log, PartitionsMost: b.o.PartitionsMost}
+	for _, d := range b.dirs {
+		b.node.LogDirs = append(b.node.LogDirs, d.Path())
+	}
 	if b.node.PartitionsMost == 0 {
 		b.node.PartitionsMost = partitionsMost
 	}
@@ -173,6 +199,7 @@ func (b *Broker) Stop(t *ring.Task) error {
 	b.log.Info("broker stops")
 	b.unbind()
 	b.upkeep.end(t, b)
+	b.tell("answering what is under way", 0, 0)
 	b.drain(t)
 	b.ctl.Stop(t)
 	b.closeLogs(t)

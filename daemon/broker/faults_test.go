@@ -218,9 +218,9 @@ func TestConnectionLimits(t *testing.T) {
 	}
 	var refused, connections int
 	s.on(func(t *ring.Task, b *Broker) {
-		refused = int(b.Refused())
-		for _, c := range b.Counters(t) {
-			connections += c.Connections
+		for _, f := range figures(t, b) {
+			refused += int(f.Refused)
+			connections += f.Connections
 		}
 	})
 	if refused != 1 || connections != 3 {

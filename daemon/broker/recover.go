@@ -40,24 +40,28 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 	}
 	parallel := max(b.static.RecoveryThreads*len(b.dirs), 1)
 	b.log.Info("loading logs", "partitions", total)
+	doing := "loading logs"
 	for _, d := range b.dirs {
 		if !d.Clean() && len(d.Partitions()) > 0 {
+			doing = "recovering logs"
 			b.log.Info("the last stop was not clean: logs are recovered", "dir", d.Path(), "partitions", len(d.Partitions()))
 		}
 	}
 	told := began
 	loaded := 0
+	b.tell(doing, 0, total)
 	b.each(t, func(s *shard, done func()) {
 		s.open(work[s.id], parallel, func(o *opening) {
 			post(b.loop, func() {
 				loaded++
+				b.tell(doing, loaded, total)
 				if o.err != nil {
 					o.dir.spoiled = true
 					b.log.Error("log cannot be opened", "topic", o.at.Topic, "partition", o.at.Index, "error", o.err)
 				}
 				if now := b.loop.Now(); now-told >= time.Second {
 					told = now
-					b.log.Info("loading logs", "loaded", loaded, "of", total)
+					b.log.Info(doing, "loaded", loaded, "of", total)
 				}
 			})
 		}, done)

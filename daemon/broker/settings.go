@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"strings"
+
 	"kring/daemon/config"
 	"kring/metadata"
 	"kring/replication"
@@ -49,6 +51,31 @@ func (b *Broker) dynamic(own, all metadata.Config) {
 	}
 	b.node.SetConfig(c)
 	b.limit(c)
+	if b.o.Settings != nil {
+		b.o.Settings(c)
+	}
+}
+
+// Reload takes what may change at run time from settings that were read anew, and leaves the rest for the next start. It is
+// called on loop 0.
+func (b *Broker) Reload(read *config.Config) error {
+	next, changed, fixed, err := b.static.Reload(read)
+	if err != nil {
+		return err
+	}
+	for _, name := range fixed {
+		b.log.Warn("setting has changed and waits for a restart", "key", name)
+	}
+	b.log.Info("settings read again", "changed", strings.Join(changed, ","))
+	if len(changed) == 0 || b.image == nil {
+		return nil
+	}
+	b.static = next
+	b.dynamic(b.image.BrokerConfig(b.node.ID), b.image.BrokerConfig(metadata.NoBroker))
+	for t := range b.image.Topics() {
+		b.apply(t)
+	}
+	return nil
 }
 
 // onImage publishes a picture and puts changed settings in force. It looks at the topics that changed only, unless the broker's own
@@ -89,10 +116,14 @@ func (b *Broker) apply(t *metadata.Topic) {
 	b.configure(t.Name, b.settingsOf(t.Config))
 }
 
-// tellIdle warns about the settings of a topic that are kept and shown and do nothing yet.
+// tellIdle warns about the settings of a topic that are kept and shown and do nothing yet: once for each key, as there may be many
+// topics.
 func (b *Broker) tellIdle(topic string, c metadata.Config) {
 	for _, name := range config.Idle(overrides(c)) {
-		b.log.Warn("topic setting does not act yet", "topic", topic, "key", name)
+		if !b.warned[name] {
+			b.warned[name] = true
+			b.log.Warn("topic setting does not act yet; told once", "key", name, "topic", topic)
+		}
 	}
 }
 

@@ -99,7 +99,7 @@ func TestQueuedBytesPauseConnections(t *testing.T) {
 		c.receive(m)
 	}
 	s.on(func(t *ring.Task, b *Broker) {
-		if b.Counters(t)[0].Pauses == 0 {
+		if figures(t, b)[0].Server.Pauses == 0 {
 			s.t.Error("nobody was paused")
 		}
 	})

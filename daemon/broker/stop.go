@@ -45,8 +45,12 @@ func (s *shard) await(t *ring.Task, limit time.Duration) {
 	}
 }
 
+const closing = "closing logs"
+
 // closeLogs closes every log and writes the checkpoints.
 func (b *Broker) closeLogs(t *ring.Task) {
+	closed, total := 0, len(b.placed)
+	b.tell(closing, 0, total)
 	b.each(t, func(s *shard, done func()) {
 		all := s.replicas()
 		s.tasks(len(all), func(t *ring.Task, i int) {
@@ -56,6 +60,10 @@ func (b *Broker) closeLogs(t *ring.Task) {
 				post(b.loop, func() { r.dir.spoiled = true })
 				b.log.Error("log did not close", "topic", r.Topic, "partition", r.Index, "error", err)
 			}
+			post(b.loop, func() {
+				closed++
+				b.tell(closing, closed, total)
+			})
 		}, done)
 	})
 	b.checkpoint(t, recoveryPoints)

@@ -95,6 +95,7 @@ func (b *Broker) checkpoint(t *ring.Task, what kind) {
 	if len(b.shards) == 0 {
 		return
 	}
+	b.lookAtStore()
 	parts := make([]map[*dir][]segment.Checkpoint, len(b.shards))
 	b.each(t, func(s *shard, done func()) {
 		parts[s.id] = s.offsets(what)
@@ -118,6 +119,21 @@ func (b *Broker) checkpoint(t *ring.Task, what kind) {
 			b.log.Error("checkpoint failed", "dir", d.Path(), "error", err)
 		}
 	}
+}
+
+// lookAtStore warns once of what is wrong with the store, and tells when that is over.
+func (b *Broker) lookAtStore() {
+	if b.store.Trouble == nil {
+		return
+	}
+	now := b.store.Trouble()
+	switch {
+	case now != nil && (b.trouble == nil || b.trouble.Error() != now.Error()):
+		b.log.Error("the store works on, but not as it should", "error", now)
+	case now == nil && b.trouble != nil:
+		b.log.Info("the store is well again")
+	}
+	b.trouble = now
 }
 
 // offsets is this shard's part of a checkpoint, by log dir.

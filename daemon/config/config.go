@@ -109,6 +109,12 @@ func Load(file string, overrides []string) (*Config, []Warning, error) {
 // Entries that are not valid are left out and named.
 func (c *Config) With(broker, all map[string]string) (*Config, []error) { return c.with(broker, all) }
 
+// Reload is c with those settings of a file read anew that may change while the broker runs; changed names them, fixed those that
+// differ and wait for the next start. c stays as it is.
+func (c *Config) Reload(read *Config) (next *Config, changed, fixed []string, err error) {
+	return c.reload(read)
+}
+
 // Topic is a topic's settings from its overrides and c; an override that is not valid counts as absent.
 func (c *Config) Topic(overrides map[string]string) Topic { return c.topic(overrides) }
 

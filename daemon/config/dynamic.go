@@ -75,9 +75,43 @@ func (c *Config) with(broker, all map[string]string) (*Config, []error) {
 	if err != nil { // each is valid, together they are not: what was in force stays
 		return c, append(errs, err)
 	}
-	for i := range next.Advertised { // the host that stands for an empty one was found at start
-		next.Advertised[i].Host = c.Advertised[i].Host
-	}
-	next.BrokerID = c.BrokerID
+	next.keep(c)
 	return next, errs
+}
+
+// keep takes over what was found at start: the host that stands for an empty one, and the broker's id.
+func (c *Config) keep(found *Config) {
+	for i := range c.Advertised {
+		c.Advertised[i].Host = found.Advertised[i].Host
+	}
+	c.BrokerID = found.BrokerID
+}
+
+func (c *Config) reload(read *Config) (next *Config, changed, fixed []string, err error) {
+	static := maps.Clone(c.layers.static)
+	names := maps.Clone(static)
+	maps.Copy(names, read.layers.static)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		is, set := read.layers.static[name]
+		if was, had := static[name]; was == is && had == set {
+			continue
+		}
+		k := LookupBroker(name)
+		switch {
+		case k == nil: // nobody here reads it
+		case k.Dynamic == readOnly || slices.Contains(fixedListeners, name) || k.sensitive():
+			fixed = append(fixed, name)
+			continue
+		default:
+			changed = append(changed, name)
+		}
+		if static[name] = is; !set {
+			delete(static, name)
+		}
+	}
+	if next, err = build(static, c.layers.broker, c.layers.all); err != nil {
+		return nil, nil, nil, err
+	}
+	next.keep(c)
+	return next, changed, fixed, nil
 }
