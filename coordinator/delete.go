@@ -1,0 +1,184 @@
+package coordinator
+
+import "slices"
+
+// tombstonesMax bounds the tombstones of one batch, so that it is never larger than the journal takes.
+const tombstonesMax = 1000
+
+// DeleteOffsets forgets offsets; it is answered when the journal has their tombstones. While a consumer group has members, the
+// topics they are subscribed to are kept.
+func (s *Shard) DeleteOffsets(d *DeleteOffsets, now Now) {
+	defer s.answer()
+	if d.Err = s.admits(d.Group, true); d.Err != nil {
+		s.reply(d)
+		return
+	}
+	g := s.groups[d.Group]
+	switch {
+	case g == nil:
+		d.Err = ErrNotFound
+	case g.state != Empty && g.protocolType != consumerType:
+		d.Err = ErrNotEmpty
+	}
+	if d.Err != nil {
+		s.reply(d)
+		return
+	}
+	var places []place
+	eligible := false
+	for i := range d.Partitions {
+		p := &d.Partitions[i]
+		if p.Err = nil; g.state != Empty && g.subscribes(p.Topic) {
+			p.Err = ErrSubscribed
+			continue
+		}
+		eligible = true
+		if number, ok := s.topics.numbers[p.Topic]; ok {
+			places = append(places, place{number, p.Partition})
+		}
+	}
+	if !eligible {
+		s.reply(d)
+		return
+	}
+	s.forget(g, places, now, func(err error) {
+		for i := range d.Partitions {
+			if p := &d.Partitions[i]; p.Err == nil {
+				p.Err = err
+			}
+		}
+		s.reply(d)
+	})
+}
+
+// DeleteGroup forgets an empty group with its offsets; it is answered when the journal has the tombstones of all.
+func (s *Shard) DeleteGroup(d *DeleteGroup, now Now) {
+	defer s.answer()
+	d.Err = s.admits(d.Group, false)
+	g := s.groups[d.Group]
+	switch {
+	case d.Err != nil:
+	case g == nil:
+		d.Err = ErrNotFound
+	case g.state != Empty:
+		d.Err = ErrNotEmpty
+	}
+	if d.Err != nil {
+		s.reply(d)
+		return
+	}
+	s.forget(g, s.everything(g), now, func(err error) {
+		d.Err = err
+		s.reply(d)
+	})
+}
+
+// TopicDeleted forgets all offsets of a topic.
+func (s *Shard) TopicDeleted(topic string, now Now) {
+	number, ok := s.topics.numbers[topic]
+	if !ok || s.life != serving {
+		return
+	}
+	defer s.answer()
+	for g := s.first; g != nil; g = g.next {
+		places := slices.DeleteFunc(s.everything(g), func(k place) bool { return k.topic != number })
+		if len(places) > 0 {
+			s.forget(g, places, now, func(error) {})
+		}
+	}
+}
+
+// everything lists all places of a group, those of open transactions too.
+func (s *Shard) everything(g *group) []place {
+	places := slices.Clone(s.sorted(g))
+	for _, t := range g.offsets.staged {
+		places = append(places, s.sortedStaged(t)...)
+	}
+	return places
+}
+
+// forget writes tombstones for those of the places that have an offset, or will have one, and for the group if nothing is left
+// of it. Like a commit, a tombstone acts when the journal has it, on what stands before it.
+func (s *Shard) forget(g *group, places []place, now Now, done func(err error)) {
+	places = s.named(g, places)
+	dies := g.state == Empty && !g.offsets.remain(places)
+	recorded := dies && g.generation > 0 // one that only ever held offsets has no record
+	if len(places) == 0 && !recorded {
+		if dies {
+			s.bury(g)
+		}
+		done(nil)
+		return
+	}
+	var failure error
+	for start := 0; ; start += tombstonesMax {
+		batch := places[start:min(start+tombstonesMax, len(places))]
+		last := start+tombstonesMax >= len(places)
+		for _, k := range batch {
+			s.addTombstone(g, k)
+		}
+		if last && recorded {
+			s.addGroupTombstone(g)
+		}
+		appended := g.appended + 1
+		s.write(g, plain, now, func(base int64, err error, now Now) {
+			if err != nil && failure == nil {
+				failure = commitError(err)
+			}
+			if err == nil && g.state != Dead {
+				for _, k := range batch {
+					s.erase(g, k, base)
+				}
+			}
+			if !last {
+				return
+			}
+			if dies && failure == nil && g.appended == appended && g.state == Empty && g.offsets.empty() {
+				s.bury(g)
+			}
+			done(failure)
+			s.answer()
+		})
+		if last {
+			return
+		}
+	}
+}
+
+// named keeps those of the places that the group knows, each once.
+func (s *Shard) named(g *group, places []place) []place {
+	seen := make(map[place]bool, len(places))
+	return slices.DeleteFunc(places, func(k place) bool {
+		_, known := g.offsets.entries[k]
+		known = known || slices.ContainsFunc(g.offsets.staged, func(t *staging) bool { _, ok := t.values[k]; return ok })
+		if seen[k] || !known {
+			return true
+		}
+		seen[k] = true
+		return false
+	})
+}
+
+// remain says whether anything is left without the places.
+func (o *offsets) remain(without []place) bool {
+	if len(o.staged) == 0 {
+		return len(o.entries) > len(without)
+	}
+	left := make(map[place]bool, len(without))
+	for _, k := range without {
+		left[k] = true
+	}
+	for k := range o.entries {
+		if !left[k] {
+			return true
+		}
+	}
+	for _, t := range o.staged {
+		for k := range t.values {
+			if !left[k] {
+				return true
+			}
+		}
+	}
+	return false
+}
