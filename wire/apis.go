@@ -72,7 +72,7 @@ const never = 127
 // api is one row of the table.
 type api struct {
 	name     string
-	min      int8 // the lowest we serve: KIP-896, but inter-broker APIs from 0
+	min      int8 // the lowest we serve: KIP-896, but inter-broker APIs and JoinGroup from 0
 	max      int8 // Kafka 3.9's highest
 	flexible int8 // the first version with compact lengths and tagged fields
 }
@@ -90,7 +90,7 @@ var apis = [70]api{
 	OffsetCommit:                 {"OffsetCommit", 2, 9, 8},
 	OffsetFetch:                  {"OffsetFetch", 1, 9, 6},
 	FindCoordinator:              {"FindCoordinator", 0, 6, 3},
-	JoinGroup:                    {"JoinGroup", 2, 9, 6},
+	JoinGroup:                    {"JoinGroup", 0, 9, 6},
 	Heartbeat:                    {"Heartbeat", 0, 4, 4},
 	LeaveGroup:                   {"LeaveGroup", 0, 5, 4},
 	SyncGroup:                    {"SyncGroup", 0, 5, 4},
@@ -151,7 +151,8 @@ func row(key int16) *api {
 	return &apis[key]
 }
 
-// Supported is the range of versions we can speak of an API: KIP-896's minimum to Kafka 3.9's maximum. ok is false for an API
+// Supported is the range of versions we can speak of an API: KIP-896's minimum (JoinGroup's is 0, as clients of today still begin
+// there) to Kafka 3.9's maximum. ok is false for an API
 // a 3.9 broker in ZooKeeper mode does not have.
 func Supported(key int16) (lowest, highest int16, ok bool) {
 	r := row(key)

@@ -9,12 +9,12 @@ import (
 
 // The broker's own topics.
 const (
-	offsetsTopic      = "__consumer_offsets"
-	transactionsTopic = "__transaction_state"
+	OffsetsTopic      = "__consumer_offsets"
+	TransactionsTopic = "__transaction_state"
 )
 
 // internal says whether a topic is one of the broker's own.
-func internal(name string) bool { return name == offsetsTopic || name == transactionsTopic }
+func internal(name string) bool { return name == OffsetsTopic || name == TransactionsTopic }
 
 // autoCreate creates a topic with the broker's defaults, or with what an internal topic needs.
 func autoCreate(n *Node, k *controller.Controller, name string, done func(error)) {
@@ -22,7 +22,7 @@ func autoCreate(n *Node, k *controller.Controller, name string, done func(error)
 	count, replicas := conf.NumPartitions, conf.ReplicationFactor
 	var own metadata.Config
 	switch name {
-	case offsetsTopic:
+	case OffsetsTopic:
 		g := &conf.Groups
 		count, replicas = g.Partitions, g.ReplicationFactor
 		if g.Fewer {
@@ -30,7 +30,7 @@ func autoCreate(n *Node, k *controller.Controller, name string, done func(error)
 		}
 		own = metadata.Config{{Name: "compression.type", Value: "producer"}, {Name: "cleanup.policy", Value: "compact"},
 			{Name: "segment.bytes", Value: strconv.Itoa(int(g.SegmentBytes))}}
-	case transactionsTopic:
+	case TransactionsTopic:
 		count = conf.TransactionsPartitions
 		own = metadata.Config{{Name: "compression.type", Value: "uncompressed"}, {Name: "cleanup.policy", Value: "compact"},
 			{Name: "min.insync.replicas", Value: "2"}, {Name: "segment.bytes", Value: "104857600"},

@@ -31,13 +31,17 @@ type Node struct {
 
 	image  atomic.Pointer[metadata.Image]
 	config atomic.Pointer[config.Config]
+	groups nodeGroups
 }
 
 // Image is the latest picture of the cluster.
 func (n *Node) Image() *metadata.Image { return n.image.Load() }
 
 // SetImage publishes a picture.
-func (n *Node) SetImage(m *metadata.Image) { n.image.Store(m) }
+func (n *Node) SetImage(m *metadata.Image) {
+	n.groups.see(m)
+	n.image.Store(m)
+}
 
 // Config is the broker's settings in force.
 func (n *Node) Config() *config.Config { return n.config.Load() }
@@ -57,6 +61,7 @@ type Context struct {
 	topics map[string]*Topic
 	byID   map[[16]byte]*Topic
 	data   dataState
+	groups groupsState
 }
 
 // Topic is what one loop knows of a topic this broker has replicas of. Every loop has its own.

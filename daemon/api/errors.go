@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 
+	"kring/coordinator"
 	"kring/replication"
 	"kring/replication/controller"
 	"kring/segment"
@@ -56,6 +57,27 @@ var refusals = []struct {
 	{segment.ErrOffline, wire.KafkaStorageError},
 	{segment.ErrNoSpace, wire.KafkaStorageError},
 	{segment.ErrClosed, wire.NotLeaderOrFollower},
+
+	{coordinator.ErrRebalancing, wire.RebalanceInProgress},
+	{coordinator.ErrLoading, wire.CoordinatorLoadInProgress},
+	{coordinator.ErrNotCoordinator, wire.NotCoordinator},
+	{coordinator.ErrUnavailable, wire.CoordinatorNotAvailable},
+	{coordinator.ErrTimedOut, wire.RequestTimedOut},
+	{coordinator.ErrUnknownMember, wire.UnknownMemberID},
+	{coordinator.ErrIllegalGeneration, wire.IllegalGeneration},
+	{coordinator.ErrFencedInstance, wire.FencedInstanceID},
+	{coordinator.ErrMemberIDRequired, wire.MemberIDRequired},
+	{coordinator.ErrGroupFull, wire.GroupMaxSizeReached},
+	{coordinator.ErrInconsistentProtocol, wire.InconsistentGroupProtocol},
+	{coordinator.ErrSessionTimeout, wire.InvalidSessionTimeout},
+	{coordinator.ErrInvalidGroup, wire.InvalidGroupID},
+	{coordinator.ErrNotEmpty, wire.NonEmptyGroup},
+	{coordinator.ErrNotFound, wire.GroupIDNotFound},
+	{coordinator.ErrSubscribed, wire.GroupSubscribedToTopic},
+	{coordinator.ErrMetadataTooLarge, wire.OffsetMetadataTooLarge},
+	{coordinator.ErrCommitTooLarge, wire.InvalidCommitOffsetSize},
+	{coordinator.ErrUnstableOffset, wire.UnstableOffsetCommit},
+	{coordinator.ErrUnknown, wire.UnknownServerError},
 
 	{batch.ErrCorrupt, wire.CorruptMessage},
 	{batch.ErrInvalid, wire.InvalidRecord},

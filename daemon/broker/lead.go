@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"kring/daemon/api"
 	"kring/metadata"
 	"kring/replication"
 	"kring/replication/controller"
@@ -94,6 +95,9 @@ func (s *shard) lead(t *ring.Task, o *order) error {
 	} else {
 		r.part.Resign(state)
 	}
+	if o.Topic == api.OffsetsTopic {
+		s.coordinate(r.part)
+	}
 	s.ctx.AddTopic(o.Topic, o.ID, int(o.Partition)+1).Partitions[o.Partition] = r.part
 	return nil
 }
@@ -164,6 +168,9 @@ func (s *shard) stop(t *ring.Task, p *controller.StopReplica) error {
 		topic.Partitions[p.Partition] = nil
 	}
 	part := r.part
+	if p.Topic == api.OffsetsTopic {
+		s.ctx.GroupShard(p.Partition).Drop()
+	}
 	r.quiet(t)
 	if s.byName[r.Partition] != r {
 		return nil // the same order, given twice, was faster

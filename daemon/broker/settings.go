@@ -92,6 +92,9 @@ func (b *Broker) onImage(m *metadata.Image) {
 	b.image = m
 	b.node.SetImage(m)
 	for was, is := range m.Changes(old) {
+		if was != nil && (is == nil || is.ID != was.ID) {
+			b.topicDeleted(was.Name)
+		}
 		if is == nil {
 			delete(b.configs, was.Name)
 			continue

@@ -22,6 +22,7 @@ type shard struct {
 	first, last *replica // in the order they were opened
 	byName      map[segment.Partition]*replica
 	retaining   bool
+	loads       groupLoads
 }
 
 // replica is one open log and what replicates it.

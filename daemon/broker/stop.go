@@ -25,6 +25,9 @@ func (b *Broker) drain(t *ring.Task) {
 	})
 	b.each(t, func(s *shard, done func()) {
 		ring.Go(s.loop, func(t *ring.Task) {
+			for g := range s.ctx.GroupShards() {
+				g.Drop()
+			}
 			for r := s.first; r != nil; r = r.next {
 				if r.part != nil {
 					r.part.Close()

@@ -21,6 +21,7 @@ const quietStep = 2 * time.Millisecond
 // begin starts the clocks.
 func (u *upkeep) begin(b *Broker) {
 	u.every(b, b.static.RetentionCheckInterval, func(t *ring.Task) { b.retain(t) })
+	u.every(b, b.static.Groups.CheckInterval, func(t *ring.Task) { b.expireGroups(t) })
 	u.every(b, b.static.RecoveryPointInterval, func(t *ring.Task) { b.checkpoint(t, recoveryPoints) })
 	u.every(b, b.static.LogStartInterval, func(t *ring.Task) { b.checkpoint(t, logStarts) })
 	u.every(b, b.static.HighWatermarkInterval, func(t *ring.Task) { b.checkpoint(t, highWatermarks) })
