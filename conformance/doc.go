@@ -5,4 +5,7 @@
 // part they need is missing. With CONFORMANCE_ADDR=host:port they run against that broker instead of starting kring: so
 // the tests themselves are checked on a fresh Kafka 3.9. With CONFORMANCE_KAFKA=1 each test that starts a broker of its own
 // gets a Kafka 3.9 and a ZooKeeper instead, which it may also kill and start again.
+//
+// What Kafka's own command-line tools print against Kafka is kept in testdata/tools, so that a run needs only kring's side;
+// CONFORMANCE_RECORD=1 writes it anew from a live Kafka.
 package conformance

@@ -78,14 +78,14 @@ public class Tools {
         void end(int status) {
             if (!ended.compareAndSet(false, true))
                 return;
-            List<Thread> all = new ArrayList<>();
+            List<Thread> all = systemHooks();
             synchronized (hooks) {
-                for (Runnable h : hooks) {
-                    Thread t = new Thread(this, h);
-                    t.setDaemon(true);
-                    t.start();
-                    all.add(t);
-                }
+                for (Runnable h : hooks)
+                    all.add(new Thread(this, h));
+            }
+            for (Thread t : all) {
+                t.setDaemon(true);
+                t.start();
             }
             for (Thread t : all) {
                 try {
@@ -97,6 +97,26 @@ public class Tools {
             flush();
             say(this, "exit", status);
             RUNNING.remove(id);
+        }
+
+        /** The hooks this tool gave to the JVM itself, taken from it. */
+        List<Thread> systemHooks() {
+            List<Thread> mine = new ArrayList<>();
+            try {
+                Class<?> keeper = Class.forName("java.lang.ApplicationShutdownHooks");
+                Field f = keeper.getDeclaredField("hooks");
+                f.setAccessible(true); // peers opens java.lang
+                synchronized (keeper) {
+                    for (Object t : ((Map<?, ?>) f.get(null)).keySet())
+                        if (((Thread) t).getThreadGroup() == this)
+                            mine.add((Thread) t);
+                }
+                for (Thread t : mine)
+                    Runtime.getRuntime().removeShutdownHook(t);
+            } catch (ReflectiveOperationException e) {
+                throw new IllegalStateException(e);
+            }
+            return mine;
         }
 
         void flush() {
