@@ -118,6 +118,8 @@ func (l *Log) mustRoll(s *segment, n, maxMs int64, last Offset) bool {
 		return false
 	case s.size > c.SegmentBytes-n || s.full(c):
 		return true
+	case c.RollDirtyBytes > 0 && c.Compact && s.size > c.RollDirtyBytes && s.size > l.cleanBytes():
+		return true
 	case s.firstMs >= 0:
 		return maxMs-s.firstMs > c.SegmentMs-s.jitterMs
 	}

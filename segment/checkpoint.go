@@ -74,6 +74,11 @@ func (d *Dir) WriteRecoveryPoints(t *ring.Task, all []Checkpoint) error {
 	return d.writeCheckpoints(t, recoveryFile, all)
 }
 
+// WriteCleaned writes cleaner-offset-checkpoint: those of Log.Cleaned.
+func (d *Dir) WriteCleaned(t *ring.Task, all []Checkpoint) error {
+	return d.writeCheckpoints(t, cleanerFile, all)
+}
+
 // WriteLogStarts writes log-start-offset-checkpoint: those of Log.StartCheckpoint.
 func (d *Dir) WriteLogStarts(t *ring.Task, all []Checkpoint) error {
 	return d.writeCheckpoints(t, logStartFile, all)

@@ -25,6 +25,7 @@ func (l *Log) Close(t *ring.Task) error {
 		return err
 	}
 	l.closing = true
+	l.notify() // a cleaning ends
 	l.until(t, func() bool { return !l.reverting })
 	err := l.Flush(t)
 	if err == nil {
@@ -129,7 +130,7 @@ func (l *Log) Remove(t *ring.Task) error {
 
 // still says whether nothing works on the log's files any more.
 func (l *Log) still() bool {
-	return l.quiet() && !l.finishing && !l.epochsBusy && !l.reverting && !l.spilling && l.removals == 0
+	return l.quiet() && !l.finishing && !l.epochsBusy && !l.reverting && !l.spilling && !l.cleaning && l.removals == 0
 }
 
 // removeTree removes a partition's directory and the files in it.

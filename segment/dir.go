@@ -49,6 +49,7 @@ type Dir struct {
 	recovery   map[Partition]Offset
 	starts     map[Partition]Offset
 	watermarks map[Partition]Offset
+	cleaned    map[Partition]Offset
 	task       *ring.Task
 }
 
@@ -145,7 +146,7 @@ func (d *Dir) open(t *ring.Task, o DirOptions) (err error) {
 func (d *Dir) checkpoints() func(func(string, *map[Partition]Offset) bool) {
 	return func(yield func(string, *map[Partition]Offset) bool) {
 		_ = yield(recoveryFile, &d.recovery) && yield(logStartFile, &d.starts) &&
-			yield(watermarkFile, &d.watermarks) && yield(cleanerFile, nil)
+			yield(watermarkFile, &d.watermarks) && yield(cleanerFile, &d.cleaned)
 	}
 }
 
@@ -203,7 +204,7 @@ func (d *Dir) readCheckpoints(t *ring.Task, name string, into *map[Partition]Off
 	if errors.Is(err, fs.ErrNotExist) {
 		return t.WriteFile(d.path, name, nil)
 	}
-	if err != nil || into == nil {
+	if err != nil {
 		return err
 	}
 	if *into, err = decodeCheckpoints(b); err != nil && d.log != nil {
@@ -237,7 +238,7 @@ func (d *Dir) Partitions() []Partition { return d.parts }
 func (d *Dir) Options(p Partition) Options {
 	return Options{
 		Dir: d.path + "/" + p.String(), Config: DefaultConfig(), Clean: d.clean,
-		RecoveryPoint: d.recovery[p], LogStart: d.starts[p], Log: d.log,
+		RecoveryPoint: d.recovery[p], LogStart: d.starts[p], Cleaned: d.cleaned[p], Log: d.log,
 	}
 }
 

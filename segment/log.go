@@ -16,6 +16,8 @@ type Log struct {
 	OnWritten func()
 	// OnFail is called once when the log goes offline.
 	OnFail func(error)
+	// OnFinished is called when a rolled segment is finished, and could be cleaned.
+	OnFinished func()
 
 	loop  ring.Loop
 	dir   string
@@ -29,6 +31,7 @@ type Log struct {
 	end     Offset // of what was appended
 	written Offset // of what is on file
 	durable Offset // of what was synced
+	cleaned Offset // below it the log was cleaned; 0: never
 
 	prods  producers
 	epochs epochs
@@ -62,6 +65,12 @@ type Log struct {
 	epochsNew  bool
 	idleEnd    Offset // End at the last Retain
 	changed    []func()
+
+	cleaning  bool // a task cleans
+	cleanStop bool // and shall end
+	swapping  bool // it exchanges segments
+	retaining bool // a task finds out what to delete
+	cuts      int  // how often the log was cut off
 
 	reverting bool // a full disk is being recovered from
 	closing   bool

@@ -9,51 +9,77 @@ import (
 
 // OffsetForTime finds the first record whose timestamp is ms or later; Offset -1 if there is none.
 func (l *Log) OffsetForTime(t *ring.Task, ms int64) (TimeOffset, error) {
-	for i := 0; i < len(l.segs); i++ {
-		s := l.segs[i]
-		if err := l.knowMax(t, s); err != nil {
-			return TimeOffset{}, l.readError(err)
+	none := TimeOffset{Timestamp: noTimestamp, Offset: -1, LeaderEpoch: noEpoch}
+	for s := l.segs[0]; s != nil; {
+		found := none
+		err := l.knowMax(t, s)
+		if err == nil && s.maxMs >= ms && !s.gone && s.next > l.start {
+			found, err = l.timeIn(t, s, ms)
 		}
-		if s.maxMs < ms || s.gone || s.next <= l.start {
+		if s.gone { // deleted or cleaned while we looked
+			s = l.segs[l.floor(s.base)]
 			continue
 		}
-		found, err := l.timeIn(t, s, ms)
 		if err != nil || found.Offset >= 0 {
 			return found, l.readError(err)
 		}
+		s = l.behind(s)
 	}
-	return TimeOffset{Timestamp: noTimestamp, Offset: -1, LeaderEpoch: noEpoch}, l.Failed()
+	return none, l.Failed()
 }
 
 // MaxTimestamp finds the first record that has the largest timestamp of the log; Offset -1 if the log is empty.
 func (l *Log) MaxTimestamp(t *ring.Task) (TimeOffset, error) {
 	none := TimeOffset{Timestamp: noTimestamp, Offset: -1, LeaderEpoch: noEpoch}
-	var best *segment
-	for i := 0; i < len(l.segs); i++ {
-		s := l.segs[i]
-		if err := l.knowMax(t, s); err != nil {
+	for {
+		best, err := l.newest(t)
+		if err != nil || best.maxMs < 0 {
 			return none, l.readError(err)
 		}
-		if best == nil || s.maxMs > best.maxMs {
+		o, err := l.newestIn(t, best)
+		if best.gone && l.Failed() == nil {
+			continue // deleted or cleaned while we looked
+		}
+		return o, l.readError(err)
+	}
+}
+
+// newest is the first segment with the largest timestamp.
+func (l *Log) newest(t *ring.Task) (*segment, error) {
+	best := l.segs[0]
+	for s := best; s != nil; {
+		err := l.knowMax(t, s)
+		if s.gone || best.gone {
+			best = l.segs[0]
+			s = best
+			continue
+		}
+		if err != nil {
+			return best, err
+		}
+		if s.maxMs > best.maxMs {
 			best = s
 		}
+		s = l.behind(s)
 	}
-	if best == nil || best.maxMs < 0 {
-		return none, l.Failed()
-	}
-	ms, last := best.maxMs, best.maxLast
-	best.pin()
-	defer best.unpin()
-	sc, h, err := l.scanFrom(t, best, last)
+	return best, l.Failed()
+}
+
+// newestIn finds the first record of s that has its largest timestamp.
+func (l *Log) newestIn(t *ring.Task, s *segment) (TimeOffset, error) {
+	none := TimeOffset{Timestamp: noTimestamp, Offset: -1, LeaderEpoch: noEpoch}
+	ms, last := s.maxMs, s.maxLast
+	s.pin()
+	defer s.unpin()
+	sc, h, err := l.scanFrom(t, s, last)
 	if err != nil {
-		return none, l.readError(err)
+		return none, err
 	}
 	defer sc.release()
 	if h == nil {
 		return none, nil
 	}
-	o, err := l.firstAtTime(t, sc, h, ms, 0)
-	return o, l.readError(err)
+	return l.firstAtTime(t, sc, h, ms, 0)
 }
 
 // timeIn finds the first record at or after ms in s, which has one unless it lies below the log start.

@@ -23,11 +23,17 @@ type Config struct {
 	RetentionBytes     int64 // retention.bytes, -1 no limit
 	DeleteRetained     bool  // cleanup.policy contains delete
 	Compact            bool  // cleanup.policy contains compact: offsets may have gaps
+	DeleteRetentionMs  int64 // delete.retention.ms
+	MinLagMs           int64 // min.compaction.lag.ms
+	MaxLagMs           int64 // max.compaction.lag.ms
 	FlushMessages      int64 // flush.messages
 	FlushMs            int64 // flush.ms
 	FileDeleteDelayMs  int64 // file.delete.delay.ms
 	ProducerExpireMs   int64 // producer.id.expiration.ms
 	Preallocate        bool  // preallocate
+	// RollDirtyBytes, if not 0, lets the active segment end when it is larger than this and than all that was cleaned, so that
+	// it can be cleaned, too. Kafka has no such thing.
+	RollDirtyBytes int64
 }
 
 // DefaultConfig is Kafka's.
@@ -36,6 +42,7 @@ func DefaultConfig() Config {
 		SegmentBytes: 1 << 30, SegmentMs: 7 * 24 * 3600 * 1000, IndexIntervalBytes: 4096, IndexMaxBytes: 10 << 20,
 		RetentionMs: 7 * 24 * 3600 * 1000, RetentionBytes: -1, DeleteRetained: true,
 		FlushMessages: 1<<63 - 1, FlushMs: 1<<63 - 1, FileDeleteDelayMs: 60_000, ProducerExpireMs: 24 * 3600 * 1000,
+		DeleteRetentionMs: 24 * 3600 * 1000, MaxLagMs: 1<<63 - 1,
 	}
 }
 
@@ -51,6 +58,8 @@ type Options struct {
 	Clean bool
 	// RecoveryPoint and LogStart are the checkpointed offsets (Log.RecoveryPoint, Log.StartCheckpoint), 0 if there are none.
 	RecoveryPoint, LogStart Offset
+	// Cleaned is the checkpointed offset below which the log was cleaned (Log.Cleaned), 0 if it never was.
+	Cleaned Offset
 	// Files is shared by all logs of a loop; nil gives the log its own.
 	Files *Files
 	// Log is where warnings go; nil is nowhere.

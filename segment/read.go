@@ -89,31 +89,39 @@ func (r *Range) Unpin() {
 	}
 }
 
-// readSlow answers a read that memory cannot: s is pinned and holds from, if its offsets have no gap there.
+// readSlow answers a read that memory cannot: s holds from, if its offsets have no gap there.
 func (l *Log) readSlow(t *ring.Task, s *segment, from, upTo Offset, maxBytes int, firstWhole bool, r *Range) error {
+	s.pin()
+	defer func() { s.unpin() }()
+	move := func(to *segment) {
+		to.pin()
+		s.unpin()
+		s = to
+	}
 	for {
-		if err := s.open(t); err != nil {
-			return l.readError(l.noted(s, err))
-		}
 		first, size, pos, err := l.seek(t, s, from)
-		if err != nil {
-			return l.readError(l.noted(s, err))
+		end, ok := l.boundary(s, upTo)
+		if !ok && err == nil && size > 0 && !s.gone {
+			_, _, end, err = l.seek(t, s, upTo)
 		}
-		if size == 0 { // a gap up to the next segment
+		switch {
+		case l.Failed() != nil:
+			return l.Failed()
+		case s.gone: // deleted, or replaced by a cleaned one: what was found may be the other's
+			if from < l.start {
+				return ErrOutOfRange
+			}
+			move(l.segs[l.floor(from)])
+			continue
+		case err != nil:
+			return l.readError(l.noted(s, err))
+		case size == 0: // a gap up to the next segment
 			next := l.behind(s)
 			if next == nil || next.base >= upTo {
 				return nil
 			}
-			next.pin()
-			defer next.unpin()
-			s = next
+			move(next)
 			continue
-		}
-		end, ok := l.boundary(s, upTo)
-		if !ok {
-			if _, _, end, err = l.seek(t, s, upTo); err != nil {
-				return l.readError(l.noted(s, err))
-			}
 		}
 		if end < pos+size {
 			return nil

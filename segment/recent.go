@@ -79,4 +79,12 @@ func (r *recentBatches) cut(o Offset) {
 	}
 }
 
+// forget drops batches below o.
+func (r *recentBatches) forget(o Offset) {
+	for r.n > 0 && r.at(0).base < o {
+		r.from = (r.from + 1) & (len(r.ring) - 1)
+		r.n--
+	}
+}
+
 func (r *recentBatches) drop() { *r = recentBatches{} }

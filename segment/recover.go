@@ -47,7 +47,7 @@ func (l *Log) recoverSegments(t *ring.Task, f *found, o Options, epochsLost bool
 		if err != nil {
 			return false, err
 		}
-		if i+1 < len(l.segs) && !cut && s.next != l.segs[i+1].base && !l.conf.Compact {
+		if i+1 < len(l.segs) && !cut && s.next != l.segs[i+1].base && !l.gaps(s) {
 			l.warn("a segment lacks its end", "segment", s.base, "ends", s.next, "next", l.segs[i+1].base)
 			cut = true
 		}
@@ -182,13 +182,16 @@ func (l *Log) recoverSegment(t *ring.Task, s *segment, i int) (cut bool, err err
 		cut = true
 	}
 	s.size, s.written = sc.pos, sc.pos
-	if s.next = b.next; l.conf.Compact && !cut && i+1 < len(l.segs) {
+	if s.next = b.next; l.gaps(s) && !cut && i+1 < len(l.segs) {
 		s.next = l.segs[i+1].base
 	}
 	l.prods.end = s.next
 	s.snapshot = encodeSnapshot(&l.prods)
 	return cut, nil
 }
+
+// gaps says whether s may lack offsets at its end: it was cleaned, or may have been.
+func (l *Log) gaps(s *segment) bool { return l.conf.Compact || s.base < l.cleaned }
 
 // recoverBatch takes over what a recovered batch says of leader epochs, producers and transactions.
 func (l *Log) recoverBatch(sc *scan, s *segment, h header) error {

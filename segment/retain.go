@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
-	"time"
 
 	"kring/ring"
 )
@@ -44,9 +43,15 @@ func (l *Log) Retain(t *ring.Task, now int64, highWatermark Offset) (int, error)
 		l.rest(t)
 	}
 	l.idleEnd = l.end
+	l.until(t, func() bool { return !l.swapping && !l.retaining || l.Failed() != nil })
 	if err := l.refusal(); err != nil {
 		return 0, err
 	}
+	l.retaining = true
+	defer func() {
+		l.retaining = false
+		l.notify()
+	}()
 	n, err := l.countRetired(t, now, highWatermark)
 	if n == 0 || err != nil {
 		return 0, err
@@ -175,7 +180,6 @@ func (l *Log) remove(segs []*segment) {
 			s.close()
 		}
 	}
-	delay := time.Duration(l.conf.FileDeleteDelayMs) * time.Millisecond
 	l.removals++
 	ring.Go(l.loop, func(t *ring.Task) {
 		defer func() {
@@ -201,13 +205,6 @@ func (l *Log) remove(segs []*segment) {
 		if l.closed {
 			return // the next start removes them
 		}
-		l.later(func(t *ring.Task) {
-			t.Sleep(delay)
-			for _, name := range names {
-				if err := t.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-					l.warn("a deleted file could not be removed; the next start will", "file", name, "cause", err)
-				}
-			}
-		})
+		l.removeLater(names)
 	})
 }

@@ -120,6 +120,9 @@ func (l *Log) finish(t *ring.Task, s *segment) error {
 	s.index.drop()
 	s.times.drop()
 	l.notify()
+	if l.OnFinished != nil {
+		l.OnFinished()
+	}
 	return nil
 }
 

@@ -7,6 +7,8 @@ import (
 const (
 	roomFirst = 1 << 20
 	roomMost  = 64 << 20
+	// roomSmall is what is reserved at a time for a log whose segments end early.
+	roomSmall = 128 << 10
 	zeroMost  = 4 << 20 // zeros are written, not only reserved
 )
 
@@ -40,6 +42,9 @@ func (s *segment) reserve(c *Config) {
 	if r.step == 0 {
 		r.step = roomFirst
 		r.end = s.written
+	}
+	if c.RollDirtyBytes > 0 {
+		r.step = min(r.step, roomSmall)
 	}
 	if s.size <= r.end-r.step/4 && r.end > 0 {
 		return

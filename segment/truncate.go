@@ -19,9 +19,16 @@ func (l *Log) TruncateTo(t *ring.Task, o Offset) error {
 	if o >= l.end {
 		return nil
 	}
+	l.cuts++ // a cleaning ends
 	if err := l.Flush(t); err != nil {
 		return err
 	}
+	l.until(t, func() bool { return !l.swapping })
+	if err := l.refusal(); err != nil {
+		return err
+	}
+	l.cuts++
+	l.cleaned = min(l.cleaned, o)
 	l.reverting = true
 	defer l.resume()
 	l.until(t, func() bool { return l.quiet() && !l.finishing })

@@ -1,0 +1,241 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"kring/ring"
+	"kring/wire/batch"
+)
+
+// Cleaning compacts a log as Kafka's cleaner does: of all records with one key below a certain offset the last one stays. First
+// the keys of the dirty part (what came since the last cleaning) go into a map, as far as there is memory for it. Then the
+// segments up to there are copied without what the map says is obsolete, small ones together, and the copies take the
+// place of the originals, one group at a time. Readers that have the originals open go on reading them.
+//
+// The files are read and written by a task on the log's loop; records are looked at by helpers, a buffer at a time.
+
+// CleanOptions say how to clean.
+type CleanOptions struct {
+	// Now is the wall clock in Unix ms.
+	Now int64
+	// Stable is the offset below which everything is committed and every transaction decided: nothing from there on is touched.
+	Stable Offset
+	// MapBytes is the most memory the map of keys takes, and MapLoad how full it may be (0 to 1).
+	MapBytes int64
+	MapLoad  float64
+	// BufferBytes is the size of the read and of the write buffer. A batch that is larger makes them grow: to BatchBytes at
+	// first, and to its own size if it must be.
+	BufferBytes, BatchBytes int
+	// Throttle, if not nil, slows down reading and writing.
+	Throttle *Throttle
+}
+
+// CleanStats is what a cleaning has done.
+type CleanStats struct {
+	// From is where the dirty part began, To the offset up to which the log is clean now.
+	From, To Offset
+	// IndexedBytes went through the map, ReadBytes and ReadRecords were copied or dropped.
+	IndexedBytes, ReadBytes, WrittenBytes    int64
+	ReadRecords, KeptRecords, InvalidRecords int64
+	// Segments is how many were replaced, by Groups many.
+	Segments, Groups int
+	// Keys are those in the map, MapBytes its memory, BufferBytes that of the buffers.
+	Keys                  int
+	MapBytes, BufferBytes int64
+}
+
+// ErrAbandoned: the log was closed, truncated or otherwise changed, or StopCleaning was called. The log is as good as before.
+var ErrAbandoned = errors.New("cleaning was abandoned")
+
+// Throttle bounds the bytes that cleanings of one loop read and write in a second. Its owner may change Rate at any time.
+type Throttle struct {
+	// Rate is in bytes per second; 0 or less is no limit.
+	Rate float64
+	free time.Duration // when what was done until now is paid for
+}
+
+const (
+	throttleLeast = 10 * time.Millisecond
+	throttleMost  = 100 * time.Millisecond // a sleep is not longer, so that a stop need not wait
+)
+
+// spend notes n bytes and says how long to wait for them.
+func (r *Throttle) spend(now time.Duration, n int) time.Duration {
+	if r == nil || r.Rate <= 0 {
+		return 0
+	}
+	r.free = max(r.free, now) + time.Duration(min(float64(n)/r.Rate*float64(time.Second), float64(time.Hour)))
+	return r.wait(now)
+}
+
+func (r *Throttle) wait(now time.Duration) time.Duration {
+	if r == nil || r.free-now < throttleLeast {
+		return 0
+	}
+	return min(r.free-now, throttleMost)
+}
+
+// cleaning is one cleaning under way.
+type cleaning struct {
+	l       *Log
+	t       *ring.Task
+	o       CleanOptions
+	c       compactor
+	read    *ring.Buf
+	write   *ring.Buf
+	size    int // of both
+	helping bool
+	cuts    int
+}
+
+// Clean cleans the log once; t must be a task of its own. The log is usable all the time. With an error, what was not
+// replaced yet is as it was, and the log knows how far it is clean: ErrAbandoned, one that ring.NoSpace knows, ErrOffline after
+// a failed write, or that of a record that cannot be read.
+func (l *Log) Clean(t *ring.Task, o CleanOptions) (CleanStats, error) {
+	if err := l.refusal(); err != nil {
+		return CleanStats{}, err
+	}
+	if l.cleaning {
+		panic("segment: a log is cleaned twice at a time")
+	}
+	l.cleaning, l.cleanStop = true, false
+	defer func() {
+		l.cleaning = false
+		l.notify()
+	}()
+	d, err := l.Dirt(t, o.Now, o.Stable)
+	if err != nil || d.Dirty == 0 {
+		return CleanStats{From: d.From, To: d.From}, err
+	}
+	k := &cleaning{l: l, t: t, o: o, size: max(o.BufferBytes, 1<<10), cuts: l.cuts}
+	k.c = compactor{now: o.Now, retention: l.conf.DeleteRetentionMs, from: d.From, upper: d.To}
+	k.c.keys = newKeyMap(l.loop, o.MapBytes, o.MapLoad)
+	k.read, k.write = l.loop.Alloc(k.size), l.loop.Alloc(k.size)
+	defer k.release()
+	end, err := k.clean(d)
+	s := &k.c.stats
+	s.From, s.To, s.Keys, s.MapBytes, s.BufferBytes = d.From, end, k.c.keys.keys, k.c.keys.memory(), 2*int64(k.size)
+	return *s, err
+}
+
+// StopCleaning lets a cleaning that is under way end soon, with ErrAbandoned.
+func (l *Log) StopCleaning() {
+	l.cleanStop = true
+	l.notify()
+}
+
+// Cleaning says whether one is under way.
+func (l *Log) Cleaning() bool { return l.cleaning }
+
+// release gives back the buffers, unless a helper has them: then the loop has ended, and nobody needs them.
+func (k *cleaning) release() {
+	if k.helping {
+		return
+	}
+	k.c.keys.release()
+	k.read.Release()
+	k.write.Release()
+}
+
+// clean returns the offset up to which the log is clean.
+func (k *cleaning) clean(d Dirt) (Offset, error) {
+	l := k.l
+	l.warnReset(d)
+	end, err := k.index(d)
+	if err != nil || end <= d.From {
+		return d.From, err
+	}
+	horizon := int64(0) // of records in old formats, which cannot say when they may go
+	var work []*segment
+	for _, s := range l.segs {
+		if s.base < d.From {
+			horizon = s.modMilli - l.conf.DeleteRetentionMs
+		}
+		if s.base < end {
+			work = append(work, s)
+		}
+	}
+	k.c.txns = cleanTxns{}
+	for _, group := range l.cleanGroups(work, d.To) {
+		if err := k.group(group, horizon); err != nil {
+			return d.From, err
+		}
+	}
+	l.setCleaned(end)
+	return end, nil
+}
+
+// stopped is why the cleaning cannot go on; nil if it can. It is asked after each wait.
+func (k *cleaning) stopped() error {
+	l := k.l
+	switch {
+	case l.failed != nil:
+		return l.failed
+	case l.closed, l.closing, l.cleanStop, k.cuts != l.cuts:
+		return ErrAbandoned
+	}
+	return nil
+}
+
+// help has work done by a helper, on memory that is the cleaning's.
+func (k *cleaning) help(work func()) {
+	k.helping = true
+	k.t.Wait(func(op *ring.Op) { k.l.loop.Offload(work, op) })
+	k.helping = false
+}
+
+// pay waits until n more bytes may be read or written.
+func (k *cleaning) pay(n int) error {
+	wait := k.o.Throttle.spend(k.l.loop.Now(), n)
+	for wait > 0 {
+		k.t.Sleep(wait)
+		if err := k.stopped(); err != nil {
+			return err
+		}
+		wait = k.o.Throttle.wait(k.l.loop.Now())
+	}
+	return k.stopped()
+}
+
+// fill reads what lies in s from pos on into the read buffer, as much as it takes.
+func (k *cleaning) fill(s *segment, pos int64) ([]byte, error) {
+	in := k.read.B[:min(int64(k.size), s.size-pos)]
+	n, err := k.t.Read(s.file, in, pos)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", s.path(logSuffix), err)
+	}
+	return in[:n], k.pay(n)
+}
+
+// batchMost bounds what a damaged length may make us lend.
+const batchMost = 256 << 20
+
+// widen makes the buffers larger, for the batch in s at pos that does not fit; in is what was read of it.
+func (k *cleaning) widen(s *segment, pos int64, in []byte) error {
+	if len(in) < batch.PrefixSize || header(in).size() > s.size-pos {
+		return &bad{pos, "a batch is cut off"}
+	}
+	size := header(in).size()
+	if size > batchMost {
+		return &bad{pos, fmt.Sprintf("a batch of %d bytes", size)}
+	}
+	most := int64(k.o.BatchBytes)
+	if int64(k.size) >= most {
+		most = size
+	}
+	k.resize(int(min(2*int64(k.size), max(most, int64(k.size)+1))))
+	return nil
+}
+
+// resize exchanges the buffers.
+func (k *cleaning) resize(size int) {
+	if size == k.size || k.helping {
+		return
+	}
+	k.size = size
+	k.read.Release()
+	k.write.Release()
+	k.read, k.write = k.l.loop.Alloc(size), k.l.loop.Alloc(size)
+}

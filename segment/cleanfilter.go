@@ -1,0 +1,288 @@
+package segment
+
+import (
+	"fmt"
+
+	"kring/wire/batch"
+)
+
+// compactor decides what stays of a log that is being cleaned, batch by batch: pure, and used off the loop. The rules are Kafka's
+// (LogCleaner, MemoryRecords.filterTo).
+type compactor struct {
+	now       int64 // Unix ms
+	retention int64 // delete.retention.ms
+	from      Offset
+	upper     Offset // where the part to be cleaned ends
+	keys      *keyMap
+	txns      cleanTxns
+	// last is what must stay of each producer the log remembers, so that its sequence numbers go on.
+	last map[int64]lastBatch
+	// legacyDeletes: records without a value in batches of an old format stay.
+	legacyDeletes bool
+
+	codecs   batch.Codecs
+	rewriter batch.Rewriter
+	body     []byte
+	keeps    []bool
+	stats    CleanStats
+}
+
+// lastBatch is the last offset of a producer's data, or, if that is unknown, the epoch of its markers.
+type lastBatch struct {
+	last  Offset // -1: unknown
+	epoch int16
+}
+
+// lastBatches tells of every producer.
+func (ps *producers) lastBatches() map[int64]lastBatch {
+	all := make(map[int64]lastBatch, len(ps.byID))
+	for id, p := range ps.byID {
+		b := lastBatch{last: -1, epoch: p.epoch}
+		if p.n > 0 {
+			b.last = p.batches[p.n-1].last
+		}
+		all[id] = b
+	}
+	return all
+}
+
+// next gives the first batch of in, checked; nil if there is no whole one.
+func (c *compactor) next(in []byte) ([]byte, error) {
+	b, _, err := batch.Whole(in)
+	if err == batch.ErrShort {
+		return nil, nil
+	}
+	if err == nil {
+		err = batch.Verify(b)
+	}
+	if h := header(b); err == nil && (h.base() < 0 || h.last() < h.base()) {
+		err = fmt.Errorf("offsets from %d to %d", h.base(), h.last())
+	}
+	return b, err
+}
+
+// open begins before b's first record. Its bytes are valid until the next one is opened.
+func (c *compactor) open(b []byte) (batch.Records, error) {
+	h := batch.Header(b)
+	if h.Magic() < 2 || h.Codec() == batch.None || h.Count() == 0 {
+		return batch.Open(b, decompressedMax)
+	}
+	body, err := c.codecs.Decompress(c.body[:0], h.Codec(), h[batch.HeaderSize:], decompressedMax)
+	if err != nil {
+		return batch.Records{}, err
+	}
+	c.body = body
+	return batch.Over(h, body), nil
+}
+
+// index puts the keys of in's whole batches into the map. It returns how many bytes it is done with; that is less than there
+// are if the map has no room (full), or none for now.
+func (c *compactor) index(in []byte) (done int, full bool, err error) {
+	for {
+		b, err := c.next(in[done:])
+		if b == nil || err != nil {
+			return done, false, err
+		}
+		h := header(b)
+		if !(h.isV2() && (c.txns.pass(b) || h.v2().Control())) {
+			if ok, err := c.indexBatch(b); err != nil || !ok {
+				return done, c.keys.short == nil, err
+			}
+		}
+		if h.last() >= c.from {
+			c.keys.latest = h.last()
+		}
+		done += len(b)
+		c.stats.IndexedBytes += int64(len(b))
+	}
+}
+
+func (c *compactor) indexBatch(b []byte) (bool, error) {
+	r, err := c.open(b)
+	if err != nil {
+		return false, err
+	}
+	for r.Next() {
+		if r.Key != nil && Offset(r.Offset) >= c.from && !c.keys.put(r.Key, Offset(r.Offset)) {
+			return false, nil
+		}
+	}
+	return true, r.Err
+}
+
+// piece is what is left of some batches, and what the indexes have to know of it.
+type piece struct {
+	done int    // bytes of input
+	out  []byte // what is left
+	// last is the largest offset left, ms the largest timestamp of the batches left, and msAt the last offset of that batch.
+	last, msAt Offset
+	ms         int64
+}
+
+func (p *piece) left(last Offset, ms int64, msAt Offset) {
+	p.last = max(p.last, last)
+	if ms > p.ms {
+		p.ms, p.msAt = ms, msAt
+	}
+}
+
+// filter goes through in's whole batches and appends what is left of them to out. If that grows beyond out's room it ends early: where
+// entries of the index come to lie is Kafka's that way.
+func (c *compactor) filter(in, out []byte) (piece, error) {
+	p := piece{out: out, last: -1, ms: noTimestamp, msAt: -1}
+	room := cap(out)
+	for len(p.out) <= room {
+		b, err := c.next(in[p.done:])
+		if b == nil || err != nil {
+			return p, err
+		}
+		if header(b).isV2() {
+			err = c.batch(&p, b)
+		} else {
+			err = c.legacy(&p, b)
+		}
+		if err != nil {
+			return p, err
+		}
+		p.done += len(b)
+		c.stats.ReadBytes += int64(len(b))
+	}
+	return p, nil
+}
+
+// batch appends what is left of one of magic 2.
+func (c *compactor) batch(p *piece, b []byte) error {
+	h := batch.Header(b)
+	last := Offset(h.LastOffset())
+	discard := c.txns.pass(b)
+	emptyMarker := discard && h.Control()
+	if h.Control() { // a marker stays for a while after the last of its transaction
+		discard = discard && h.DeleteHorizon() && h.BaseTimestamp() <= c.now
+	}
+	kept, tombstones, all := 0, false, false
+	if !discard {
+		var err error
+		if kept, tombstones, all, err = c.choose(b); err != nil {
+			return err
+		}
+	}
+	horizon := noTimestamp
+	if h.DeleteHorizon() {
+		horizon = h.BaseTimestamp()
+	}
+	begins := (tombstones || emptyMarker) && !h.DeleteHorizon()
+	switch {
+	case kept > 0 && all && !begins:
+		p.out = append(p.out, b...)
+		p.left(last, h.MaxTimestamp(), last)
+	case kept > 0:
+		if begins {
+			horizon = c.now + c.retention
+		}
+		return c.rewrite(p, b, horizon)
+	case c.mustStay(h):
+		p.out = batch.AppendEmpty(p.out, h)
+		p.left(last, h.MaxTimestamp(), last)
+	}
+	return nil
+}
+
+// mustStay says whether a batch stays even without records: as the last one of its producer, or of the part that is cleaned.
+func (c *compactor) mustStay(h batch.Header) bool {
+	if Offset(h.NextOffset()) == c.upper {
+		return true
+	}
+	l, ok := c.last[h.ProducerID()]
+	switch {
+	case !ok || !h.HasProducer():
+		return false
+	case l.last >= 0:
+		return Offset(h.LastOffset()) == l.last
+	}
+	return h.Control() && h.ProducerEpoch() == l.epoch
+}
+
+// choose notes in c.keeps which records of b stay.
+func (c *compactor) choose(b []byte) (kept int, tombstones, all bool, err error) {
+	h := batch.Header(b)
+	r, err := c.open(b)
+	if err != nil {
+		return 0, false, false, err
+	}
+	c.keeps, all = c.keeps[:0], true
+	deletes := !h.DeleteHorizon() || c.now < h.BaseTimestamp()
+	for r.Next() {
+		keep := h.Control() || c.stays(&r.Record, deletes)
+		c.keeps = append(c.keeps, keep)
+		if keep {
+			kept++
+			tombstones = tombstones || r.Value == nil
+		} else {
+			all = false
+		}
+	}
+	c.stats.ReadRecords += int64(len(c.keeps))
+	c.stats.KeptRecords += int64(kept)
+	return kept, tombstones, all, r.Err
+}
+
+// stays says whether a record does: none with its key comes after it, and it has a value or deletes stay. One without a key
+// does not.
+func (c *compactor) stays(r *batch.Record, deletes bool) bool {
+	switch {
+	case Offset(r.Offset) > c.keys.latest:
+		return true
+	case r.Key == nil:
+		c.stats.InvalidRecords++
+		return false
+	case Offset(r.Offset) < c.keys.get(r.Key):
+		return false
+	}
+	return r.Value != nil || deletes
+}
+
+// rewrite appends b with the records of c.keeps.
+func (c *compactor) rewrite(p *piece, b []byte, horizon int64) error {
+	h := batch.Header(b)
+	var r batch.Records
+	if h.Codec() == batch.None {
+		r = batch.Over(h, b[batch.HeaderSize:])
+	} else {
+		r = batch.Over(h, c.body)
+	}
+	c.rewriter.Begin(h, horizon)
+	newest := Offset(-1)
+	for _, keep := range c.keeps {
+		if !r.Next() {
+			return r.Err
+		}
+		if keep {
+			c.rewriter.Keep(&r.Record)
+			newest = Offset(r.Offset)
+		}
+	}
+	p.out = c.rewriter.AppendTo(p.out, &c.codecs)
+	ms, at := c.rewriter.MaxTimestamp(), Offset(h.LastOffset())
+	p.left(newest, ms, at)
+	return nil
+}
+
+// legacy appends what is left of a message of magic 0 or 1. A compressed one stays whole as long as one record in it does.
+func (c *compactor) legacy(p *piece, b []byte) error {
+	h := header(b)
+	r, err := c.open(b)
+	if err != nil {
+		return err
+	}
+	stay := h.last()+1 == c.upper
+	for r.Next() {
+		c.stats.ReadRecords++
+		stay = c.stays(&r.Record, c.legacyDeletes) || stay
+	}
+	if r.Err != nil || !stay {
+		return r.Err
+	}
+	p.out = append(p.out, b...)
+	p.left(h.last(), h.maxTime(), h.last())
+	return nil
+}
