@@ -42,7 +42,7 @@ var house = map[string]room{
 		outside: "github.com/twmb/franz-go/pkg/kmsg", pure: true},
 	"daemon/broker": {sees: "daemon/config daemon/server daemon/api coordinator replication replication/controller segment metadata ring wire wire/batch",
 		pure: true},
-	"daemon": {sees: "daemon/broker daemon/config coordinator systemd ring metadata metadata/embedded segment wire/batch bench",
+	"daemon": {sees: "daemon/broker daemon/api daemon/server daemon/config coordinator systemd ring metadata metadata/embedded segment wire wire/batch bench",
 		outside: "github.com/spf13/cobra github.com/twmb/franz-go github.com/twmb/franz-go/pkg/kadm github.com/twmb/franz-go/pkg/kmsg " +
 			"github.com/VictoriaMetrics/metrics github.com/jedib0t/go-pretty/v6 github.com/schollz/progressbar/v3 golang.org/x/term"},
 

@@ -167,7 +167,7 @@ func crashes(t *testing.T, loops int, path string) {
 			b.stop(syscall.SIGKILL)
 		}
 		b.run()
-		if round == 3 && strings.Contains(b.log.String(), "level=WARN") {
+		if round == 3 && strings.Contains(b.log.String(), " WARN  ") {
 			t.Errorf("after a stop in order there was something to recover:\n%s", b.log)
 		}
 	}

@@ -238,10 +238,21 @@ func tree(t *testing.T, root string) map[string]string {
 // follow starts any command and waits until it says word.
 func (b *running) follow(word string) {
 	b.t.Helper()
-	b.done = make(chan struct{})
-	b.cmd = exec.Command(program, b.args...)
-	b.cmd.Dir = b.t.TempDir()
-	b.cmd.Stdout, b.cmd.Stderr = &b.said, &b.said
+	b.launch(b.command(), word)
+}
+
+// command is the program with b's arguments, all it says kept.
+func (b *running) command() *exec.Cmd {
+	cmd := exec.Command(program, b.args...)
+	cmd.Dir = b.t.TempDir()
+	cmd.Stdout, cmd.Stderr = &b.said, &b.said
+	return cmd
+}
+
+// launch starts cmd as b's process and waits until it says word.
+func (b *running) launch(cmd *exec.Cmd, word string) {
+	b.t.Helper()
+	b.done, b.cmd = make(chan struct{}), cmd
 	if err := b.cmd.Start(); err != nil {
 		b.t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,11 +12,11 @@ import (
 
 func brokerCommand() *cobra.Command {
 	var overrides []string
-	var level string
 	cmd := &cobra.Command{
 		Use:   "broker [server.properties]",
 		Short: "Run a broker until SIGTERM or Ctrl-C",
-		Long: `Run a broker until SIGTERM or Ctrl-C; a second signal ends it at once.
+		Long: `Run a broker until SIGTERM or Ctrl-C; a second signal ends it at once. Under systemd SIGHUP reads the settings again:
+those that Kafka's tools may alter at run time are put in force, of the others it is said that they wait for a restart.
 
 Settings are those of Apache Kafka's server.properties and ours below. Without a file, data goes to ./kring-data (under
 systemd, to its state directory) and the broker listens on port 9092 of every address. Settings that do nothing here are named
@@ -27,25 +28,27 @@ once at the start; one that cannot be ignored safely is refused.
   kring broker /etc/kring/server.properties
   kring broker --override listeners=PLAINTEXT://127.0.0.1:19092 --override log.dirs=/srv/kring`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			log, err := newLogger(cmd.ErrOrStderr(), level)
-			if err != nil {
-				return err
-			}
-			cfg, warnings, err := config.Load(first(args), overrides)
+			read := func() (*config.Config, []config.Warning, error) { return config.Load(first(args), overrides) }
+			cfg, warnings, err := read()
 			if err != nil {
 				return unreadable(err)
 			}
+			log := newLogs(cmd.ErrOrStderr(), cfg)
+			lastWords.Store(log.queue)
+			slog.SetDefault(log.Logger)
 			for _, w := range warnings {
 				log.Warn("setting "+w.Text, "key", w.Key)
 			}
-			reachable(cfg, log)
-			return serve(cmd.Context(), cfg, log, cmd.OutOrStdout())
+			reachable(cfg, log.Logger)
+			again := func() (*config.Config, error) {
+				c, _, err := read()
+				return c, err
+			}
+			return serve(cmd.Context(), settings{cfg, again, reloads()}, log, cmd.OutOrStdout())
 		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&overrides, "override", nil, "a setting that wins over the file's, `key=value`")
-	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
-	completeFlag(cmd, "log-level", "debug", "info", "warn", "error")
 	return cmd
 }
 
@@ -54,7 +57,11 @@ func ownSettings() string {
 	var b strings.Builder
 	for _, k := range config.BrokerKeys {
 		if strings.HasPrefix(k.Name, "kring.") {
-			fmt.Fprintf(&b, "  %-17s %s Default %s.\n", k.Name, k.Doc, k.Default)
+			fmt.Fprintf(&b, "  %-28s %s", k.Name, k.Doc)
+			if k.Default != "" {
+				fmt.Fprintf(&b, " Default %s.", k.Default)
+			}
+			b.WriteByte('\n')
 		}
 	}
 	return strings.TrimSuffix(b.String(), "\n")

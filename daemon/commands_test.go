@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -151,33 +149,6 @@ func TestRecordsAsJSON(t *testing.T) {
 		`"timestampType":"CreateTime","topic":"t","valueBase64":"/w=="}`
 	if err != nil || string(line) != want {
 		t.Errorf("%s (%v)", line, err)
-	}
-}
-
-func TestJournalGetsPrioritiesAndNoTimes(t *testing.T) {
-	t.Setenv("JOURNAL_STREAM", "8:1")
-	var out bytes.Buffer
-	log, err := newLogger(&out, "info")
-	if err != nil {
-		t.Fatal(err)
-	}
-	log.Debug("hidden")
-	log.With("a", 1).Info("one", "k", "v")
-	log.WithGroup("g").Warn("two", "k", "v")
-	log.Error("three")
-	want := "<6>msg=one a=1 k=v\n<4>msg=two g.k=v\n<3>msg=three\n"
-	if out.String() != want {
-		t.Errorf("%q, want %q", out.String(), want)
-	}
-	if _, err := newLogger(&out, "loud"); statusOf(err) != exitArguments {
-		t.Errorf("%v", err)
-	}
-	t.Setenv("JOURNAL_STREAM", "")
-	out.Reset()
-	log, _ = newLogger(&out, "warn")
-	log.Log(t.Context(), slog.LevelWarn, "x")
-	if !strings.Contains(out.String(), "time=") || !strings.Contains(out.String(), "level=WARN msg=x") {
-		t.Errorf("%q", out.String())
 	}
 }
 

@@ -4,19 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"kring/systemd"
 )
 
 func main() {
 	tuneMemory()
 	ctx := signals()
 	err := command().ExecuteContext(ctx)
+	sayLastWords(lastPatience)
 	if err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintln(os.Stderr, "kring: "+said(err))
+		_, _, priority := severity(slog.LevelError)
+		if !journalReads(os.Stderr) {
+			priority = ""
+		}
+		fmt.Fprintln(os.Stderr, priority+"kring: "+said(err))
 	}
 	os.Exit(statusOf(err))
 }
@@ -52,12 +60,25 @@ func command() *cobra.Command {
 func signals() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := make(chan os.Signal, 2)
-	signal.Notify(c, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+	if !systemd.Asked() { // a terminal that goes away; a service is told to reload by it
+		signal.Notify(c, syscall.SIGHUP)
+	}
 	go func() {
 		<-c
 		cancel()
 		<-c
+		sayLastWords(hurryPatience)
 		os.Exit(exitKilled)
 	}()
 	return ctx
+}
+
+// reloads is where a service is told to read its settings again.
+func reloads() <-chan os.Signal {
+	c := make(chan os.Signal, 1)
+	if systemd.Asked() {
+		signal.Notify(c, syscall.SIGHUP)
+	}
+	return c
 }

@@ -21,6 +21,7 @@ import (
 	"kring/daemon/config"
 	"kring/metadata/embedded"
 	"kring/ring"
+	"kring/systemd"
 )
 
 // loopsMost is how many loops we choose ourselves; one moves more than a 10 Gbit/s link.
@@ -41,22 +42,33 @@ func kernelOptions(cfg *config.Config, log *slog.Logger) ring.Options {
 		loops = loopsFor(runtime.NumCPU())
 	}
 	return ring.Options{Loops: loops, MaxMemory: max(receiveMost/int64(loops), receiveLeast), WritePath: cfg.WritePath, Dirs: cfg.LogDirs,
-		SendBuffer: int(cfg.SendBuffer), ReceiveBuffer: int(cfg.ReceiveBuffer), Log: log}
+		SendBuffer: int(cfg.SendBuffer), ReceiveBuffer: int(cfg.ReceiveBuffer), Log: log,
+		Crashing: func() { sayLastWords(lastPatience) }}
 }
 
-// run is one broker on the kernel, from start to stop. Its fields belong to loop 0.
+// run is one broker on the kernel, from start to stop. Its fields belong to loop 0, but those that say otherwise.
 type run struct {
 	kernel *ring.Kernel
 	cfg    *config.Config
-	log    *slog.Logger
+	read   func() (*config.Config, error) // reads the settings again
+	log    *logs
 	out    io.Writer
+	life   life            // any goroutine's
+	keeper *systemd.Keeper // any goroutine's
 	broker *broker.Broker
 	asked  bool // to stop
 	err    error
 }
 
+// settings are those of a start, and how to read them again when a signal asks for that.
+type settings struct {
+	*config.Config
+	again  func() (*config.Config, error)
+	reload <-chan os.Signal
+}
+
 // serve runs a broker until ctx is done or it cannot go on.
-func serve(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Writer) error {
+func serve(ctx context.Context, cfg settings, log *logs, out io.Writer) error {
 	signal.Ignore(syscall.SIGPIPE) // a reader of our output that goes away must not take the broker with it
 	if err := portsFree(cfg.Listeners); err != nil {
 		return err
@@ -64,19 +76,50 @@ func serve(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Wri
 	if err := orphaned(cfg.LogDirs[0]); err != nil {
 		return err
 	}
-	kernel, err := ring.New(kernelOptions(cfg, log))
+	watched, err := listenNumbers(cfg.MetricsAddress)
 	if err != nil {
 		return err
 	}
-	r := &run{kernel: kernel, cfg: cfg, log: log, out: out}
+	kernel, err := ring.New(kernelOptions(cfg.Config, log.Logger))
+	if err != nil {
+		return err
+	}
+	r := &run{kernel: kernel, cfg: cfg.Config, read: cfg.again, log: log, out: out}
+	pulse := newPulse(kernel.Loops())
+	if r.keeper, err = systemd.Keep(systemd.Options{
+		Alive:  func(limit time.Duration) bool { return r.alive(pulse, limit) },
+		Failed: func(err error) { log.Warn("the service manager was not told", "error", err) },
+	}); err != nil {
+		return wrong("WATCHDOG_USEC: %w", err)
+	}
+	if watched != nil {
+		go (&numbers{life: &r.life, log: log, kernel: kernel, pulse: pulse, most: cfg.MetricsPartitions}).serve(watched)
+	}
 	first := kernel.Loops()[0]
 	defer context.AfterFunc(ctx, func() {
 		first.Post(&ring.Message{Run: func(*ring.Message) { r.stop() }})
 	})()
+	go func() {
+		for range cfg.reload {
+			first.Post(&ring.Message{Run: func(*ring.Message) { r.reload() }})
+		}
+	}()
 	if err := kernel.Run(func() { ring.Go(first, r.start) }); err != nil {
 		return err
 	}
 	return r.err
+}
+
+// alive says whether every loop turns, and complains about those that do not.
+func (r *run) alive(p pulse, limit time.Duration) bool {
+	still := p.still(limit)
+	if still == nil {
+		return true
+	}
+	if state, _ := r.life.now(); state != isStopping { // at the very end they do not
+		r.log.Error("loops do not turn", "loops", still, "limit", limit)
+	}
+	return false
 }
 
 // descriptorsFew is below what a broker with some hundred partitions and connections needs.
@@ -96,8 +139,8 @@ func descriptors(log *slog.Logger) int {
 }
 
 func (r *run) start(t *ring.Task) {
-	b, err := broker.Start(t, broker.Options{Loops: r.kernel.Loops(), Config: r.cfg, Open: openStore, Log: r.log, Fatal: r.fatal,
-		Descriptors: descriptors(r.log)})
+	b, err := broker.Start(t, broker.Options{Loops: r.kernel.Loops(), Config: r.cfg, Open: openStore, Log: r.log.Logger, Fatal: r.fatal,
+		Descriptors: descriptors(r.log.Logger), Told: r.told, Settings: r.log.configure})
 	if err != nil {
 		r.err = &failure{startStatus(err), err}
 		r.kernel.Stop()
@@ -109,7 +152,23 @@ func (r *run) start(t *ring.Task) {
 		r.stop()
 		return
 	}
-	r.greet()
+	r.bound()
+	r.life.broker.Store(b)
+	r.life.state.Store(int32(isServing))
+	r.keeper.Serving("serves " + advertised(r.cfg))
+	if !systemd.Asked() {
+		r.greet()
+	}
+}
+
+// told passes on what a start or a stop is at.
+func (r *run) told(s broker.Stage) {
+	r.life.stage.Store(&s)
+	if state, _ := r.life.now(); state == isStopping {
+		r.keeper.Stopping(stageText(s))
+	} else {
+		r.keeper.Starting(stageText(s))
+	}
 }
 
 // stop drains the broker and ends the loops; while the broker starts it waits for that.
@@ -121,12 +180,28 @@ func (r *run) stop() {
 	if r.broker == nil {
 		return
 	}
+	r.life.state.Store(int32(isStopping))
 	ring.Go(r.kernel.Loops()[0], func(t *ring.Task) {
 		if err := r.broker.Stop(t); err != nil && r.err == nil {
 			r.err = err
 		}
 		r.kernel.Stop()
 	})
+}
+
+// reload reads the settings again and puts those in force that may change. Whatever is wrong with them, those in force stay.
+func (r *run) reload() {
+	if r.broker == nil || r.asked {
+		return
+	}
+	read, err := r.read()
+	if err == nil {
+		err = r.broker.Reload(read)
+	}
+	if err != nil {
+		r.log.Error("settings stay as they are", "error", err)
+	}
+	r.keeper.Reloaded()
 }
 
 func (r *run) fatal(err error) {
@@ -136,9 +211,8 @@ func (r *run) fatal(err error) {
 	r.stop()
 }
 
-// greet tells a person what runs where.
-func (r *run) greet() {
-	node := r.broker.Node()
+// bound puts the ports that the kernel has chosen into what is shown.
+func (r *run) bound() {
 	for i, a := range r.cfg.Advertised {
 		if a.Port == 0 {
 			if bound, ok := r.broker.Listener(a.Name); ok {
@@ -148,8 +222,14 @@ func (r *run) greet() {
 			}
 		}
 	}
-	fmt.Fprintf(r.out, "kring broker %d of cluster %s serves %s\n", node.ID, node.ClusterID, advertised(r.cfg))
-	fmt.Fprintf(r.out, "data in %s; try: kcat -b %s -L; Ctrl-C stops\n", strings.Join(r.cfg.LogDirs, ", "), hostPort(r.cfg.Advertised[0]))
+}
+
+// greet tells a person what runs where. Nobody waits for one who does not read it.
+func (r *run) greet() {
+	node := r.broker.Node()
+	text := fmt.Sprintf("kring broker %d of cluster %s serves %s\n", node.ID, node.ClusterID, advertised(r.cfg)) +
+		fmt.Sprintf("data in %s; try: kcat -b %s -L; Ctrl-C stops\n", strings.Join(r.cfg.LogDirs, ", "), hostPort(r.cfg.Advertised[0]))
+	go io.WriteString(r.out, text)
 }
 
 // openStore opens the embedded store.
@@ -158,7 +238,7 @@ func openStore(t *ring.Task, dir string) (broker.Store, error) {
 	if err != nil {
 		return broker.Store{}, err
 	}
-	return broker.Store{Store: s, Close: s.Close}, nil
+	return broker.Store{Store: s, Close: s.Close, Trouble: s.SnapshotErr}, nil
 }
 
 // orphaned refuses a log dir that belongs to a cluster whose store is not in it: a new store would not know its topics. It is looked

@@ -101,7 +101,8 @@ func Start(t *ring.Task, o Options) (*Broker, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	b := &Broker{o: o, log: o.Log, loop: t.Loop(), static: o.Config,
-		placed: map[segment.Partition]*dir{}, configs: map[string]metadata.Config{}, marks: map[segment.Partition]segment.Offset{}, warned: map[string]bool{}}
+		placed: map[segment.Partition]*dir{}, configs: map[string]metadata.Config{}, marks: map[segment.Partition]segment.Offset{},
+		warned: map[string]bool{}}
 	if err := b.start(t); err != nil {
 		b.undo(t)
 		return nil, err

@@ -38,6 +38,17 @@ type LogFigures struct {
 	Bytes                                                          int64
 }
 
+// Add makes l the sum of both.
+func (l *LogFigures) Add(m *LogFigures) {
+	l.Partitions += m.Partitions
+	l.Leaders += m.Leaders
+	l.Offline += m.Offline
+	l.UnderMinISR += m.UnderMinISR
+	l.Segments += m.Segments
+	l.OpenFiles += m.OpenFiles
+	l.Bytes += m.Bytes
+}
+
 // PartitionFigures is what there is to know of one partition's log.
 type PartitionFigures struct {
 	Topic     string

@@ -27,16 +27,8 @@ func apiOf(all []*Figures, key int16) (sum server.API) {
 	for _, f := range all {
 		for i := range f.APIs {
 			a := &f.APIs[i]
-			if a.Key != key {
-				continue
-			}
-			sum.Requests += a.Requests
-			sum.RequestBytes += a.RequestBytes
-			sum.ResponseBytes += a.ResponseBytes
-			sum.Latency.Count += a.Latency.Count
-			sum.Latency.Sum += a.Latency.Sum
-			for c, n := range a.Errors {
-				sum.Errors[c] += n
+			if a.Key == key {
+				sum.Add(a)
 			}
 		}
 	}
@@ -66,10 +58,7 @@ func TestFiguresTellWhatWasDone(t *testing.T) {
 			bytes.BytesIn += f.Bytes.BytesIn
 			bytes.BytesOut += f.Bytes.BytesOut
 			bytes.MessagesIn += f.Bytes.MessagesIn
-			logs.Partitions += f.Logs.Partitions
-			logs.Leaders += f.Logs.Leaders
-			logs.Bytes += f.Logs.Bytes
-			logs.Segments += f.Logs.Segments
+			logs.Add(&f.Logs)
 		}
 		if bytes.MessagesIn != 9 || bytes.BytesIn != uint64(logs.Bytes) || bytes.BytesOut == 0 || bytes.BytesOut >= bytes.BytesIn {
 			t.Errorf("%d loops: traffic %+v, logs of %d bytes", loops, bytes, logs.Bytes)

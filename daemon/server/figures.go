@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"math/bits"
 	"time"
 
@@ -25,6 +26,21 @@ type API struct {
 // Error is how often a code was answered.
 func (a *API) Error(c wire.Code) uint64 { return a.Errors[c+1] }
 
+// Add makes a the sum of both.
+func (a *API) Add(b *API) {
+	a.Requests += b.Requests
+	a.RequestBytes += b.RequestBytes
+	a.ResponseBytes += b.ResponseBytes
+	a.Latency.Count += b.Latency.Count
+	a.Latency.Sum += b.Latency.Sum
+	for i, n := range b.Latency.Buckets {
+		a.Latency.Buckets[i] += n
+	}
+	for i, n := range b.Errors {
+		a.Errors[i] += n
+	}
+}
+
 // Latency is a histogram with buckets by powers of two: bucket i holds what took at most LatencyLeast << i, the last one the rest.
 type Latency struct {
 	Count   uint64
@@ -44,6 +60,14 @@ func (l *Latency) add(d time.Duration) {
 	l.Sum += d
 	steps := uint64(max(d-1, 0) / LatencyLeast)
 	l.Buckets[min(bits.Len64(steps), LatencyBuckets-1)]++
+}
+
+// Bound is the most that bucket i holds, in seconds.
+func (l *Latency) Bound(i int) float64 {
+	if i == LatencyBuckets-1 {
+		return math.Inf(1)
+	}
+	return (LatencyLeast << i).Seconds()
 }
 
 // api is where a key is counted; keys that nobody asks for take no memory.

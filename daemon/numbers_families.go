@@ -1,0 +1,222 @@
+package main
+
+import (
+	"strconv"
+
+	"kring/daemon/api"
+	"kring/daemon/broker"
+	"kring/daemon/server"
+	"kring/wire"
+)
+
+// ringFamilies are the numbers every loop has one of.
+var ringFamilies = []struct {
+	name, help string
+	of         func(*broker.Figures) uint64
+}{
+	{"loop_turns_total", "Turns of the loop.", func(f *broker.Figures) uint64 { return f.Ring.Turns }},
+	{"loop_sleeps_total", "Enters that gave the processor away because there was nothing to do.",
+		func(f *broker.Figures) uint64 { return f.Ring.Sleeps }},
+	{"loop_posts_total", "Messages from other loops and threads.", func(f *broker.Figures) uint64 { return f.Ring.Posts }},
+	{"loop_wakes_total", "Times the loop was woken from sleep by a message.", func(f *broker.Figures) uint64 { return f.Ring.Wakes }},
+	{"loop_offloads_total", "Pieces of work given to helper threads.", func(f *broker.Figures) uint64 { return f.Ring.Offloads }},
+	{"ring_enters_total", "System calls that enter the ring.", func(f *broker.Figures) uint64 { return f.Ring.Enters }},
+	{"ring_submissions_total", "Operations submitted to the ring.", func(f *broker.Figures) uint64 { return f.Ring.Submissions }},
+	{"ring_completions_total", "Completions taken from the ring.", func(f *broker.Figures) uint64 { return f.Ring.Completions }},
+	{"ring_hand_offs_total", "Operations the kernel always gives to its worker threads: syncs, allocations, renames and their like.",
+		func(f *broker.Figures) uint64 { return f.Ring.HandOffs }},
+	{"ring_punts_total", "Writes that would have had to wait (EAGAIN) and were left to the ring.",
+		func(f *broker.Figures) uint64 { return f.Ring.Punts }},
+	{"ring_no_buffers_total", "Receives that ended for want of buffers (ENOBUFS).",
+		func(f *broker.Figures) uint64 { return f.Ring.NoBuffers }},
+	{"ring_received_bytes_total", "Bytes received from connections.", func(f *broker.Figures) uint64 { return f.Ring.ReceivedBytes }},
+	{"ring_sent_bytes_total", "Bytes sent to connections.", func(f *broker.Figures) uint64 { return f.Ring.SentBytes }},
+	{"ring_sends_total", "Sends by the ring.", func(f *broker.Figures) uint64 { return f.Ring.Sends }},
+	{"ring_sendfiles_total", "Calls of sendfile.", func(f *broker.Figures) uint64 { return f.Ring.Sendfiles }},
+	{"ring_sendfile_bytes_total", "Bytes sent from files without passing through the process.",
+		func(f *broker.Figures) uint64 { return f.Ring.SendfileBytes }},
+	{"ring_read_aheads_total", "Ranges that had to be read from disk before they could be sent.",
+		func(f *broker.Figures) uint64 { return f.Ring.ReadAheads }},
+	{"ring_written_bytes_total", "Bytes written to logs.", func(f *broker.Figures) uint64 { return f.Ring.WrittenBytes }},
+	{"ring_slow_writes_total", "Writes that held up the loop for over a millisecond.",
+		func(f *broker.Figures) uint64 { return f.Ring.SlowWrites }},
+	{"ring_write_outs_total", "Times a helper was told to begin writing dirty bytes out.",
+		func(f *broker.Figures) uint64 { return f.Ring.WriteOuts }},
+	{"ring_buffer_lent_bytes", "Memory of buffers that is in use.",
+		func(f *broker.Figures) uint64 { return uint64(max(f.Ring.InUse, 0)) }},
+	{"ring_buffer_resident_bytes", "Memory of buffers that is in use or kept at hand.",
+		func(f *broker.Figures) uint64 { return uint64(max(f.Ring.Resident, 0)) }},
+	{"requests_in_flight", "Requests that are not answered yet.", func(f *broker.Figures) uint64 { return uint64(f.Busy) }},
+	{"request_bytes_in_flight", "Bytes of requests that are not answered yet, and what they take when decoded.",
+		func(f *broker.Figures) uint64 { return uint64(max(f.Held, 0)) }},
+	{"receive_pauses_total", "Times a connection was not read from because too much was in flight.",
+		func(f *broker.Figures) uint64 { return f.Server.Pauses }},
+	{"connections", "Open connections.", func(f *broker.Figures) uint64 { return uint64(f.Connections) }},
+	{"connections_accepted_total", "Connections taken.", func(f *broker.Figures) uint64 { return f.Server.Accepted }},
+}
+
+// requests are counted by API over all loops.
+func (p *page) requests() {
+	var sums [wire.KeyMax + 1]*server.API
+	for _, c := range p.loops {
+		for i := range c.good.APIs {
+			a := &c.good.APIs[i]
+			if sums[a.Key] == nil {
+				sums[a.Key] = &server.API{Key: a.Key}
+			}
+			sums[a.Key].Add(a)
+		}
+	}
+	each := func(of func(name string, a *server.API)) {
+		for _, a := range sums {
+			if a != nil {
+				of(wire.Name(a.Key), a)
+			}
+		}
+	}
+	p.counter("requests_total", "Requests taken.")
+	each(func(name string, a *server.API) { p.is(a.Requests, "api", name) })
+	p.counter("request_errors_total", "Error codes in answers, by Kafka's names; one answer may hold several.")
+	each(func(name string, a *server.API) {
+		for c := wire.UnknownServerError; c <= wire.CodeMax; c++ {
+			if n := a.Error(c); n > 0 {
+				p.is(n, "api", name, "error", c.String())
+			}
+		}
+	})
+	p.counter("request_bytes_total", "Bytes of requests.")
+	each(func(name string, a *server.API) { p.is(a.RequestBytes, "api", name) })
+	p.counter("response_bytes_total", "Bytes of answers.")
+	each(func(name string, a *server.API) { p.is(a.ResponseBytes, "api", name) })
+	p.begin("request_duration_seconds", "histogram",
+		"From when a request is taken until its answer has left, waiting included (Kafka's TotalTimeMs).")
+	each(p.histogram)
+}
+
+func (p *page) histogram(name string, a *server.API) {
+	family, sum := p.name, uint64(0)
+	for i, n := range a.Latency.Buckets {
+		sum += n
+		p.name = family + "_bucket"
+		p.is(sum, "api", name, "le", seconds(a.Latency.Bound(i)))
+	}
+	p.name = family + "_sum"
+	p.float(a.Latency.Sum.Seconds(), "api", name)
+	p.name = family + "_count"
+	p.is(a.Latency.Count, "api", name)
+	p.name = family
+}
+
+func (p *page) connections() {
+	var closed [server.Reasons]uint64
+	refused := uint64(0)
+	for _, c := range p.loops {
+		for r, n := range c.good.Server.Closed {
+			closed[r] += n
+		}
+		refused += c.good.Refused
+	}
+	p.counter("connections_closed_total", "Connections closed, by reason.")
+	for r := 1; r < server.Reasons; r++ {
+		p.is(closed[r], "reason", server.Reason(r).Label())
+	}
+	p.counter("connections_refused_total", "Connections turned away by max.connections and max.connections.per.ip.")
+	p.is(refused)
+}
+
+// traffic is records in and out: in all, and by topic as far as the limit goes.
+func (p *page) traffic() {
+	var all api.TopicFigures
+	for _, c := range p.loops {
+		all.BytesIn += c.good.Bytes.BytesIn
+		all.MessagesIn += c.good.Bytes.MessagesIn
+		all.BytesOut += c.good.Bytes.BytesOut
+	}
+	p.counter("bytes_in_total", "Bytes of record batches appended.")
+	p.is(all.BytesIn)
+	p.counter("messages_in_total", "Records appended.")
+	p.is(all.MessagesIn)
+	p.counter("bytes_out_total", "Bytes of record batches fetched.")
+	p.is(all.BytesOut)
+}
+
+// partitions are the figures of logs: sums, and of each partition and topic as far as the limit goes.
+func (p *page) partitions() {
+	var sum broker.LogFigures
+	figures := make([]*broker.Figures, len(p.loops))
+	for i, c := range p.loops {
+		figures[i] = c.good
+		sum.Add(&c.good.Logs)
+	}
+	for _, g := range []struct {
+		name, help string
+		n          int
+	}{
+		{"partitions", "Partitions on this broker.", sum.Partitions},
+		{"leader_partitions", "Partitions this broker leads.", sum.Leaders},
+		{"offline_partitions", "Partitions whose log has failed.", sum.Offline},
+		{"under_min_isr_partitions", "Partitions that fewer replicas than min.insync.replicas follow.", sum.UnderMinISR},
+		{"log_segments", "Segments of all logs.", sum.Segments},
+		{"log_open_files", "Files of segments that are open.", sum.OpenFiles},
+		{"log_size_bytes", "Size of all logs.", int(sum.Bytes)},
+	} {
+		p.gauge(g.name, g.help)
+		p.is(uint64(g.n))
+	}
+	topics, parts := broker.Merge(figures, p.n.most)
+	p.leftOut(sum.Partitions - len(parts))
+	p.topics(topics)
+	for _, f := range partitionFamilies {
+		p.gauge(f.name, f.help)
+		for i := range parts {
+			p.signed(f.of(&parts[i]), "topic", parts[i].Topic, "partition", strconv.Itoa(int(parts[i].Partition)))
+		}
+	}
+}
+
+func (p *page) leftOut(partitions int) {
+	p.gauge("partitions_left_out", "Partitions without numbers of their own, since there are more than kring.metrics.partitions.max.")
+	p.is(uint64(max(partitions, 0)))
+}
+
+func (p *page) topics(topics []broker.TopicFigures) {
+	for _, f := range []struct {
+		name, help string
+		of         func(*broker.TopicFigures) uint64
+	}{
+		{"topic_bytes_in_total", "Bytes of record batches appended to a topic.",
+			func(t *broker.TopicFigures) uint64 { return t.BytesIn }},
+		{"topic_messages_in_total", "Records appended to a topic.", func(t *broker.TopicFigures) uint64 { return t.MessagesIn }},
+		{"topic_bytes_out_total", "Bytes of record batches fetched from a topic.",
+			func(t *broker.TopicFigures) uint64 { return t.BytesOut }},
+	} {
+		p.counter(f.name, f.help)
+		for i := range topics {
+			p.is(f.of(&topics[i]), "topic", topics[i].Topic)
+		}
+	}
+}
+
+// partitionFamilies are the numbers every partition has one of.
+var partitionFamilies = []struct {
+	name, help string
+	of         func(*broker.PartitionFigures) int64
+}{
+	{"partition_log_size_bytes", "Size of a partition's log.", func(f *broker.PartitionFigures) int64 { return f.Bytes }},
+	{"partition_log_segments", "Segments of a partition's log.", func(f *broker.PartitionFigures) int64 { return int64(f.Segments) }},
+	{"partition_log_start_offset", "First offset of a partition.", func(f *broker.PartitionFigures) int64 { return f.Start }},
+	{"partition_log_end_offset", "Offset the next record of a partition gets.",
+		func(f *broker.PartitionFigures) int64 { return f.End }},
+	{"partition_high_watermark", "Offset up to which consumers may read; -1 if it is not known.",
+		func(f *broker.PartitionFigures) int64 { return f.HighWatermark }},
+	{"partition_last_stable_offset", "Offset up to which read_committed consumers may read; -1 if it is not known.",
+		func(f *broker.PartitionFigures) int64 { return f.LastStable }},
+	{"partition_unflushed_records", "Offsets that a power cut could take back: from what was flushed to the log's end.",
+		func(f *broker.PartitionFigures) int64 { return f.End - f.Durable }},
+	{"partition_leader", "1 if this broker leads the partition and its log is well.", func(f *broker.PartitionFigures) int64 {
+		if f.Leads && !f.Offline {
+			return 1
+		}
+		return 0
+	}},
+}
