@@ -29,7 +29,7 @@ func heartbeat(c *Context, r *server.Request) {
 	} else {
 		c.groups.heartbeats, h.free = h.free, nil
 	}
-	h.m.Default()
+	h.m = kmsg.NewHeartbeatRequest()
 	if !decode(r, &h.m) {
 		h.put()
 		return

@@ -31,7 +31,7 @@ func offsetCommit(c *Context, r *server.Request) {
 	} else {
 		c.groups.commits, k.free = k.free, nil
 	}
-	k.m.Default()
+	k.m = kmsg.NewOffsetCommitRequest()
 	if !decode(r, &k.m) {
 		k.put()
 		return
