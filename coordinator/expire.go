@@ -8,18 +8,24 @@ func (s *Shard) Expire(now Now) {
 	}
 	defer s.answer()
 	for g := s.first; g != nil; {
-		next := g.next
-		if places := s.expiring(g, now); len(places) > 0 || g.state == Empty && g.offsets.empty() && len(g.pending) == 0 {
-			g.expiring++
-			s.forget(g, places, now, func(err error) {
-				g.expiring--
-				if err == nil {
-					s.expired += uint64(len(places))
-				}
-			})
-		}
+		next := g.next // g may go
+		s.expire(g, now)
 		g = next
 	}
+}
+
+func (s *Shard) expire(g *group, now Now) {
+	places := s.expiring(g, now)
+	if len(places) == 0 && (g.state != Empty || !g.offsets.empty() || len(g.pending) > 0 || g.expiring > 0) {
+		return
+	}
+	g.expiring++
+	s.forget(g, places, now, func(err error) {
+		g.expiring--
+		if err == nil {
+			s.expired += uint64(len(places))
+		}
+	})
 }
 
 // expiring lists the offsets whose time is over: of an empty group, the retention counted from when it became empty; of a group

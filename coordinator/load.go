@@ -130,7 +130,7 @@ var errBadMembers = errors.New("group with members that cannot be")
 func (s *Shard) replayGroup(k rawKey, b []byte) error {
 	if b == nil {
 		if g := s.groups[string(k.group)]; g != nil {
-			g.reset()
+			s.reset(g)
 		}
 		return nil
 	}
@@ -151,11 +151,14 @@ func (s *Shard) replayGroup(k rawKey, b []byte) error {
 		}
 	}
 	g := s.replayed(k.group)
-	g.reset()
+	s.reset(g)
 	g.recorded = true
 	g.generation, g.protocol, g.stateMs, g.protocolType = v.Generation, v.Protocol, v.StateMs, v.ProtocolType
 	for i := range v.Members {
 		g.restore(&v.Members[i])
+	}
+	if len(g.members) > 0 {
+		s.become(g, Stable)
 	}
 	if v.Leader != nil && g.members[*v.Leader] != nil {
 		g.leader = g.members[*v.Leader]
@@ -164,7 +167,8 @@ func (s *Shard) replayGroup(k rawKey, b []byte) error {
 }
 
 // reset takes all a group record gives.
-func (g *group) reset() {
+func (s *Shard) reset(g *group) {
+	s.become(g, Empty)
 	g.members, g.order, g.instances, g.supported, g.leader = nil, nil, nil, nil, nil
 	g.generation, g.protocol, g.protocolType, g.recorded = 0, nil, "", false
 }
@@ -204,12 +208,6 @@ func (s *Shard) Loaded(epoch int32, now Now) {
 
 func (s *Shard) revive(g *group, now Now) {
 	g.subscriptions()
-	if len(g.members) == 0 {
-		return
-	}
-	s.states[g.state]--
-	g.state = Stable
-	s.states[g.state]++
 	if len(g.members) > s.config.MaxSize {
 		s.rebalance(g, "group is larger than group.max.size", now)
 	}

@@ -13,9 +13,14 @@ type Event struct {
 }
 
 func (s *Shard) enter(g *group, state State, now Now) {
+	s.become(g, state)
+	g.stateMs = now.UnixMilli
+}
+
+func (s *Shard) become(g *group, state State) {
 	s.states[g.state]--
 	s.states[state]++
-	g.state, g.stateMs = state, now.UnixMilli
+	g.state = state
 }
 
 func (s *Shard) tell(g *group, reason string) {
