@@ -55,6 +55,8 @@ var house = map[string]room{
 
 	"conformance":       {}, // tests only: the finished binary, from outside
 	"conformance/trees": {}, // tests only: its metadata beside Kafka's
+
+	"conformance/suites": {}, // tests only: what client libraries test brokers with
 }
 
 func TestHouse(t *testing.T) {

@@ -1,0 +1,4 @@
+// Package suite pins the version of the public suite that the tests of the folder above build and run.
+package suite
+
+import _ "github.com/confluentinc/confluent-kafka-go/v2/kafka"

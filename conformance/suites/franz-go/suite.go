@@ -1,0 +1,4 @@
+// Package suite pins the version of the public suite that the tests of the folder above build and run.
+package suite
+
+import _ "github.com/twmb/franz-go/pkg/kgo"
