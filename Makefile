@@ -2,23 +2,27 @@
 GO       ?= go
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 PREFIX   ?= /usr/local
+SYSCONF  ?= /etc
 FUZZTIME ?= 10s
 SEED     ?=
 SEEDS    ?= 200
+NFPM     ?= v2.45.2
+PACKAGE_VERSION ?= $(shell git describe --tags --match 'v[0-9]*' 2>/dev/null | sed 's/^v//;s/-/+/' | grep . || \
+  echo 0.0.0~git$$(git rev-list --count HEAD 2>/dev/null || echo 0))
 # Packages that need the finished binary or other programs; all others test themselves.
 OUTSIDE  := kring/conformance
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build run test tools check unit race fuzz sim bench bench-compare conformance kernel install clean
+.PHONY: build run test tools check unit race fuzz sim bench bench-compare conformance suites kernel install package clean
 
 # One static binary.
 build:
 	$(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/kring ./daemon
 
-# Build and start a broker on the embedded store: data in ./kring-data, port 9092.
+# Build and start a broker on the embedded store: data in ./kring-data, port 9092, numbers on port 9404.
 run: build
-	bin/kring broker
+	bin/kring broker --override kring.metrics.address=127.0.0.1:9404
 
 # Everything: install what the tests need if it is missing, then run all tests.
 test: tools build check unit conformance
@@ -39,6 +43,10 @@ unit: build
 # Real clients, Kafka's recorded answers and a live Kafka against the binary.
 conformance: tools build
 	KRING=$(CURDIR)/bin/kring KRING_PEERS_TEST=1 $(GO) test -count=1 -timeout 40m ./conformance/...
+
+# Client libraries' own tests of a broker, all of them, with 1, 2 and 4 loops (SUITES=name,… LOOPS=n,… for some; PEER=kafka: the mark).
+suites: tools build
+	KRING=$(CURDIR)/bin/kring SUITES=$${SUITES:-all} LOOPS=$${LOOPS:-1,2,4} $(GO) test -count=1 -timeout 90m -run TestSuites -v ./conformance/suites
 
 # The ring's tests on Debian's own kernel (6.1 on Debian 12), emulated.
 kernel:
@@ -70,10 +78,22 @@ bench:
 bench-compare: tools build
 	$(GO) run ./bench/compare -kring bin/kring -rounds 3 -time 10s -fill 0.85
 
+# The program, its completion, and the service: user, unit and settings (those there are stay).
 install: build
 	install -D -m 755 bin/kring $(DESTDIR)$(PREFIX)/bin/kring
-	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/lib/systemd/system
 	bin/kring completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/kring
+	sed 's,/usr/bin/kring,$(PREFIX)/bin/kring,' systemd/kring.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/kring.service
+	install -D -m 644 systemd/kring.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/kring.conf
+	test -e $(DESTDIR)$(SYSCONF)/kring/server.properties || \
+	  install -D -m 644 systemd/server.properties $(DESTDIR)$(SYSCONF)/kring/server.properties
+	@echo 'next: systemd-sysusers && systemctl daemon-reload && systemctl enable --now kring'
+
+# A Debian package in bin/. A version without a tag sorts before every release.
+package: build
+	bin/kring completion bash >bin/kring.bash
+	PACKAGE_VERSION=$(PACKAGE_VERSION) GOARCH=$$($(GO) env GOARCH) \
+	  $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM) package --config systemd/nfpm.yaml --packager deb --target bin/
 
 clean:
 	rm -rf bin bench-data
