@@ -104,21 +104,25 @@ func (c *Controller) event(name string, fn func(t *ring.Task) error) {
 		if c.fenced || c.stopped {
 			return
 		}
-		err := fn(t)
-		switch {
-		case err == nil:
-		case is(err, errMoved):
-			c.log.Warn("resigning as controller: another one was elected", "event", name)
-			c.resign()
-			if err := c.elect(t); err != nil {
-				c.log.Error("election failed", "error", err)
-			}
-		case is(err, metadata.ErrFenced) || is(err, metadata.ErrSessionExpired):
-			c.fence(err)
-		default:
-			c.log.Error("event failed", "event", name, "error", err)
-		}
+		c.ended(t, name, fn(t))
 	})
+}
+
+// ended draws the consequence of how an event ended.
+func (c *Controller) ended(t *ring.Task, name string, err error) {
+	switch {
+	case err == nil:
+	case is(err, errMoved):
+		c.log.Warn("resigning as controller: another one was elected", "event", name)
+		c.resign()
+		if err := c.elect(t); err != nil {
+			c.log.Error("election failed", "error", err)
+		}
+	case is(err, metadata.ErrFenced) || is(err, metadata.ErrSessionExpired):
+		c.fence(err)
+	default:
+		c.log.Error("event failed", "event", name, "error", err)
+	}
 }
 
 // ifActive is event for what only the controller does.

@@ -37,6 +37,17 @@ func electOffline(old metadata.StateNode, replicas []int32, live func(int32) boo
 	return old, false
 }
 
+// electPreferred has the first assigned replica lead, if it is live and in sync.
+func electPreferred(old metadata.StateNode, replicas []int32, live func(int32) bool, epoch metadata.ControllerEpoch) (metadata.StateNode, bool) {
+	if first := replicas[0]; live(first) && slices.Contains(old.ISR, first) {
+		next := old
+		next.ControllerEpoch, next.Leader = epoch, first
+		next.LeaderEpoch++
+		return next, true
+	}
+	return old, false
+}
+
 // withoutReplica is the state once a replica is offline: out of the ISR unless it is the last one in it, and not the leader.
 // changed is false if it was not in the ISR.
 func withoutReplica(old metadata.StateNode, replica int32, epoch metadata.ControllerEpoch) (next metadata.StateNode, changed bool) {

@@ -21,6 +21,11 @@ const (
 	TopicDeletionDisabled
 	ReassignmentInProgress
 	BrokerNotAvailable
+	UnknownPartition
+	ElectionNotNeeded
+	PreferredLeaderNotAvailable
+	EligibleLeadersNotAvailable
+	NoReassignmentInProgress
 )
 
 // Error is why a request, or one item of it, was not carried out. TimedOut means it may still be.
@@ -40,7 +45,8 @@ func (k Kind) String() string {
 	names := [...]string{"unknown server error", "not the controller", "timed out", "topic exists", "unknown topic",
 		"unknown topic id", "invalid topic name", "invalid partitions", "invalid replication factor",
 		"invalid replica assignment", "invalid config", "invalid request", "policy violation", "topic deletion is disabled",
-		"reassignment in progress", "broker not available"}
+		"reassignment in progress", "broker not available", "unknown partition", "election not needed",
+		"preferred leader not available", "eligible leaders not available", "no reassignment in progress"}
 	if int(k) < len(names) {
 		return names[k]
 	}
