@@ -151,6 +151,9 @@ func (b *Broker) openStore(t *ring.Task) error {
 	for _, d := range b.dirs {
 		b.node.LogDirs = append(b.node.LogDirs, d.Path())
 	}
+	for _, d := range b.dirs {
+		b.node.LogDirs = append(b.node.LogDirs, d.Path())
+	}
 	if b.node.PartitionsMost == 0 {
 		b.node.PartitionsMost = partitionsMost
 	}
