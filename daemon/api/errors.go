@@ -30,6 +30,12 @@ var kinds = map[controller.Kind]wire.Code{
 	controller.TopicDeletionDisabled:    wire.TopicDeletionDisabled,
 	controller.ReassignmentInProgress:   wire.ReassignmentInProgress,
 	controller.BrokerNotAvailable:       wire.BrokerNotAvailable,
+
+	controller.UnknownPartition:            wire.UnknownTopicOrPartition,
+	controller.ElectionNotNeeded:           wire.ElectionNotNeeded,
+	controller.PreferredLeaderNotAvailable: wire.PreferredLeaderNotAvailable,
+	controller.EligibleLeadersNotAvailable: wire.EligibleLeadersNotAvailable,
+	controller.NoReassignmentInProgress:    wire.NoReassignmentInProgress,
 }
 
 // refusals are the codes of the other rooms' errors.
