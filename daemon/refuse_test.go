@@ -196,9 +196,9 @@ func TestLogDirLockedAsKafkaLocksIsRefused(t *testing.T) {
 }
 
 func TestUnknownKeyWarnsOnce(t *testing.T) {
-	b := start(t, t.TempDir()+"/data", "no.such.key=1", "log.cleaner.threads=2", "num.io.threads=8")
+	b := start(t, t.TempDir()+"/data", "no.such.key=1", "delegation.token.max.lifetime.ms=2", "num.io.threads=8")
 	said := b.said.String()
-	for key, n := range map[string]int{"key=no.such.key": 1, "key=log.cleaner.threads": 1, "num.io.threads": 0} {
+	for key, n := range map[string]int{"key=no.such.key": 1, "key=delegation.token.max.lifetime.ms": 1, "num.io.threads": 0} {
 		if got := strings.Count(said, key); got != n {
 			t.Errorf("%s is named %d times, want %d:\n%s", key, got, n, said)
 		}

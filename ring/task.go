@@ -70,6 +70,7 @@ func (t *Task) Stop() {
 	if !t.done {
 		t.stop()
 		t.done = true
+		t.loop.Cancel(&t.timer)
 	}
 }
 

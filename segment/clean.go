@@ -53,7 +53,8 @@ var ErrAbandoned = errors.New("cleaning was abandoned")
 type Throttle struct {
 	// Rate is in bytes per second; 0 or less is no limit.
 	Rate float64
-	free time.Duration // when what was done until now is paid for
+	owed float64 // bytes, as of at
+	at   time.Duration
 }
 
 const (
@@ -66,15 +67,12 @@ func (r *Throttle) spend(now time.Duration, n int) time.Duration {
 	if r == nil || r.Rate <= 0 {
 		return 0
 	}
-	r.free = max(r.free, now) + time.Duration(min(float64(n)/r.Rate*float64(time.Second), float64(time.Hour)))
-	return r.wait(now)
-}
-
-func (r *Throttle) wait(now time.Duration) time.Duration {
-	if r == nil || r.free-now < throttleLeast {
-		return 0
+	r.owed = max(r.owed-(now-r.at).Seconds()*r.Rate, 0) + float64(n)
+	r.at = now
+	if wait := r.owed / r.Rate; wait >= throttleLeast.Seconds() {
+		return time.Duration(min(wait, throttleMost.Seconds()) * float64(time.Second))
 	}
-	return min(r.free-now, throttleMost)
+	return 0
 }
 
 // cleaning is one cleaning under way.
@@ -194,7 +192,7 @@ func (k *cleaning) pay(n int) error {
 		if err := k.stopped(); err != nil {
 			return err
 		}
-		wait = k.o.Throttle.wait(k.l.loop.Now())
+		wait = k.o.Throttle.spend(k.l.loop.Now(), 0)
 	}
 	return k.stopped()
 }

@@ -14,23 +14,24 @@ type TopicID [16]byte
 
 // Config is what a topic's settings say about its logs; field names follow Kafka's keys.
 type Config struct {
-	SegmentBytes       int64 // segment.bytes
-	SegmentMs          int64 // segment.ms
-	SegmentJitterMs    int64 // segment.jitter.ms
-	IndexIntervalBytes int64 // index.interval.bytes
-	IndexMaxBytes      int64 // segment.index.bytes
-	RetentionMs        int64 // retention.ms, -1 for ever
-	RetentionBytes     int64 // retention.bytes, -1 no limit
-	DeleteRetained     bool  // cleanup.policy contains delete
-	Compact            bool  // cleanup.policy contains compact: offsets may have gaps
-	DeleteRetentionMs  int64 // delete.retention.ms
-	MinLagMs           int64 // min.compaction.lag.ms
-	MaxLagMs           int64 // max.compaction.lag.ms
-	FlushMessages      int64 // flush.messages
-	FlushMs            int64 // flush.ms
-	FileDeleteDelayMs  int64 // file.delete.delay.ms
-	ProducerExpireMs   int64 // producer.id.expiration.ms
-	Preallocate        bool  // preallocate
+	SegmentBytes       int64   // segment.bytes
+	SegmentMs          int64   // segment.ms
+	SegmentJitterMs    int64   // segment.jitter.ms
+	IndexIntervalBytes int64   // index.interval.bytes
+	IndexMaxBytes      int64   // segment.index.bytes
+	RetentionMs        int64   // retention.ms, -1 for ever
+	RetentionBytes     int64   // retention.bytes, -1 no limit
+	DeleteRetained     bool    // cleanup.policy contains delete
+	Compact            bool    // cleanup.policy contains compact: offsets may have gaps
+	DeleteRetentionMs  int64   // delete.retention.ms
+	MinDirtyRatio      float64 // min.cleanable.dirty.ratio; for those who choose what to clean
+	MinLagMs           int64   // min.compaction.lag.ms
+	MaxLagMs           int64   // max.compaction.lag.ms
+	FlushMessages      int64   // flush.messages
+	FlushMs            int64   // flush.ms
+	FileDeleteDelayMs  int64   // file.delete.delay.ms
+	ProducerExpireMs   int64   // producer.id.expiration.ms
+	Preallocate        bool    // preallocate
 	// RollDirtyBytes, if not 0, lets the active segment end when it is larger than this and than all that was cleaned, so that
 	// it can be cleaned, too. Kafka has no such thing.
 	RollDirtyBytes int64

@@ -80,6 +80,7 @@ type Broker struct {
 	turn      int // round robin of connections
 
 	upkeep    upkeep
+	cleaner   cleaner
 	warned    map[string]bool // topic settings that do not act, named already
 	trouble   error           // the store's, logged already
 	recovered bool
@@ -135,6 +136,7 @@ func (b *Broker) start(t *ring.Task) error {
 	}
 	b.accept()
 	b.upkeep.begin(b)
+	b.cleaner.begin(b)
 	b.log.Info("broker serves", "broker.id", b.node.ID, "cluster.id", b.node.ClusterID, "loops", len(b.shards),
 		"partitions", len(b.placed), "took", (b.loop.Now() - began).Round(time.Millisecond))
 	return nil
@@ -148,9 +150,6 @@ func (b *Broker) openStore(t *ring.Task) error {
 	}
 	b.store = store
 	b.node = &api.Node{Log: b.log, PartitionsMost: b.o.PartitionsMost}
-	for _, d := range b.dirs {
-		b.node.LogDirs = append(b.node.LogDirs, d.Path())
-	}
 	for _, d := range b.dirs {
 		b.node.LogDirs = append(b.node.LogDirs, d.Path())
 	}
@@ -202,6 +201,7 @@ func (b *Broker) Stop(t *ring.Task) error {
 	b.stopping = true
 	b.log.Info("broker stops")
 	b.unbind()
+	b.cleaner.end(t)
 	b.upkeep.end(t, b)
 	b.tell("answering what is under way", 0, 0)
 	b.drain(t)

@@ -30,10 +30,10 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 		o.LeaderState = parts[i]
 		p := segment.Partition{Topic: o.Topic, Index: o.Partition}
 		fresh := b.placed[p] == nil
-		o.at, o.dir, o.settings, o.mark = p, b.place(p), b.settingsOf(o.Config), b.marks[p]
+		o.at, o.dir, o.settings, o.mark = p, b.place(p), b.settingsOf(o.Topic, o.Config), b.marks[p]
 		o.options = o.dir.Options(p)
 		if fresh { // what the last stop noted was of another topic of this name
-			o.options.RecoveryPoint, o.options.LogStart = 0, 0
+			o.options.RecoveryPoint, o.options.LogStart, o.options.Cleaned = 0, 0, 0
 		}
 		o.options.Config, o.options.TopicID = o.settings.log, segment.TopicID(o.ID)
 		b.configs[o.Topic] = o.Config
@@ -86,6 +86,7 @@ func (s *shard) lead(t *ring.Task, o *order) error {
 			Index: o.Partition, Log: r.log, Config: o.settings.repl})
 		r.part.OnFail = func(err error) { s.failed(r, err) }
 	}
+	r.log.OnFinished = func() { s.finished(r) }
 	r.log.SetConfig(o.settings.log)
 	r.part.SetConfig(o.settings.repl)
 	state := replication.State{Leader: o.State.Leader, LeaderEpoch: int32(o.State.LeaderEpoch),
@@ -100,6 +101,13 @@ func (s *shard) lead(t *ring.Task, o *order) error {
 	}
 	s.ctx.AddTopic(o.Topic, o.ID, int(o.Partition)+1).Partitions[o.Partition] = r.part
 	return nil
+}
+
+// finished is told that a segment was rolled and is finished. One that ended early did so to be cleaned.
+func (s *shard) finished(r *replica) {
+	if r.log.Config().RollDirtyBytes > 0 {
+		post(s.b.loop, s.b.cleaner.soon)
+	}
 }
 
 // failed is told that a log went offline: the controller hears of it and asks again.
@@ -139,6 +147,7 @@ func (b *Broker) forget(parts []controller.StopReplica, errs []error) {
 		}
 		b.vacate(at)
 		delete(b.marks, at)
+		b.cleaner.forgot(at)
 		if p.LeaderEpoch == controller.EpochDuringDelete && p.Partition == 0 {
 			name, id := p.Topic, p.ID
 			for _, s := range b.shards {

@@ -24,7 +24,7 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 			b.occupy(p, d)
 			s := b.shardOf(p)
 			o := opening{at: p, dir: d, options: d.Options(p)}
-			o.options.Config = b.settingsOf(configs[p.Topic]).log
+			o.options.Config = b.settingsOf(p.Topic, configs[p.Topic]).log
 			work[s.id] = append(work[s.id], o)
 			total++
 		}

@@ -3,6 +3,7 @@ package broker
 import (
 	"strings"
 
+	"kring/daemon/api"
 	"kring/daemon/config"
 	"kring/metadata"
 	"kring/replication"
@@ -15,10 +16,20 @@ type settings struct {
 	repl replication.Config
 }
 
+// offsetsRoll is how large the active segment of a partition of offsets gets before it ends, unless more is clean already.
+const offsetsRoll = 1 << 20
+
 // settingsOf computes them from a topic's own settings and the broker's.
-func (b *Broker) settingsOf(own metadata.Config) settings {
+func (b *Broker) settingsOf(topic string, own metadata.Config) settings {
 	c := b.node.Config()
 	t := c.Topic(overrides(own))
+	roll := int64(0)
+	if t.Compact {
+		t.SegmentMs = min(t.SegmentMs, t.MaxCompactionLagMs)
+		if topic == api.OffsetsTopic && c.CleanerEnabled {
+			roll = offsetsRoll
+		}
+	}
 	return settings{
 		log: segment.Config{
 			SegmentBytes: int64(t.SegmentBytes), SegmentMs: t.SegmentMs, SegmentJitterMs: t.SegmentJitterMs,
@@ -26,6 +37,8 @@ func (b *Broker) settingsOf(own metadata.Config) settings {
 			RetentionMs: t.RetentionMs, RetentionBytes: t.RetentionBytes, DeleteRetained: t.Delete,
 			FlushMessages: t.FlushMessages, FlushMs: t.FlushMs, FileDeleteDelayMs: t.FileDeleteDelayMs,
 			ProducerExpireMs: c.ProducerIDExpiration.Milliseconds(), Preallocate: t.Preallocate,
+			Compact: t.Compact, DeleteRetentionMs: t.DeleteRetentionMs, MinDirtyRatio: t.MinCleanableRatio,
+			MinLagMs: t.MinCompactionLagMs, MaxLagMs: t.MaxCompactionLagMs, RollDirtyBytes: roll,
 		},
 		repl: replication.Config{
 			MinISR: int(t.MinInSyncReplicas), MaxMessageBytes: int(t.MaxMessageBytes), SegmentBytes: int(t.SegmentBytes),
@@ -51,6 +64,7 @@ func (b *Broker) dynamic(own, all metadata.Config) {
 	}
 	b.node.SetConfig(c)
 	b.limit(c)
+	b.cleaner.share(c)
 	if b.o.Settings != nil {
 		b.o.Settings(c)
 	}
@@ -116,7 +130,7 @@ func (b *Broker) onImage(m *metadata.Image) {
 // apply puts a topic's settings in force.
 func (b *Broker) apply(t *metadata.Topic) {
 	b.configs[t.Name] = t.Config
-	b.configure(t.Name, b.settingsOf(t.Config))
+	b.configure(t.Name, b.settingsOf(t.Name, t.Config))
 }
 
 // tellIdle warns about the settings of a topic that are kept and shown and do nothing yet: once for each key, as there may be many

@@ -20,7 +20,7 @@ const quietStep = 2 * time.Millisecond
 
 // begin starts the clocks.
 func (u *upkeep) begin(b *Broker) {
-	u.every(b, b.static.RetentionCheckInterval, func(t *ring.Task) { b.retain(t) })
+	u.every(b, b.static.RetentionCheckInterval, func(t *ring.Task) { b.retain(t, false) })
 	u.every(b, b.static.Groups.CheckInterval, func(t *ring.Task) { b.expireGroups(t) })
 	u.every(b, b.static.RecoveryPointInterval, func(t *ring.Task) { b.checkpoint(t, recoveryPoints) })
 	u.every(b, b.static.LogStartInterval, func(t *ring.Task) { b.checkpoint(t, logStarts) })
@@ -62,15 +62,20 @@ func (u *upkeep) end(t *ring.Task, b *Broker) {
 	}
 }
 
-// retain lets every log delete what its settings say.
-func (b *Broker) retain(t *ring.Task) {
+// retain lets logs delete what their settings say. Those that are compacted are the cleaner's to delete from, where there is one; if
+// there is none nothing of theirs is deleted, as in Kafka.
+func (b *Broker) retain(t *ring.Task, compacted bool) {
 	b.each(t, func(s *shard, done func()) {
 		ring.Go(s.loop, func(t *ring.Task) {
 			for _, r := range s.replicas() {
-				if r.gone || r.part == nil || r.log.Failed() != nil {
+				if r.gone || r.part == nil || r.log.Failed() != nil || compacted && (!r.log.Config().Compact || r.log.Cleaning()) {
 					continue
 				}
-				n, err := r.log.Retain(t, s.loop.UnixMilli(), segment.Offset(r.part.HighWatermark()))
+				upTo := segment.Offset(r.part.HighWatermark())
+				if !compacted && r.log.Config().Compact {
+					upTo = -1 // it forgets producers, and gives memory back
+				}
+				n, err := r.log.Retain(t, s.loop.UnixMilli(), upTo)
 				if err != nil {
 					s.b.log.Error("retention failed", "topic", r.Topic, "partition", r.Index, "error", err)
 				} else if n > 0 {
@@ -89,6 +94,7 @@ const (
 	recoveryPoints kind = iota
 	logStarts
 	highWatermarks
+	cleanedOffsets
 )
 
 // checkpoint gathers offsets from all loops and writes one file in each log dir.
@@ -115,6 +121,8 @@ func (b *Broker) checkpoint(t *ring.Task, what kind) {
 			err = d.WriteLogStarts(t, all)
 		case highWatermarks:
 			err = d.WriteHighWatermarks(t, all)
+		case cleanedOffsets:
+			err = d.WriteCleaned(t, all)
 		}
 		if err != nil {
 			b.log.Error("checkpoint failed", "dir", d.Path(), "error", err)
@@ -155,6 +163,11 @@ func (s *shard) offsets(what kind) map[*dir][]segment.Checkpoint {
 				continue
 			}
 			c.Offset = segment.Offset(r.part.HighWatermark())
+		case cleanedOffsets:
+			var cleaned bool
+			if c.Offset, cleaned = r.log.Cleaned(); !cleaned {
+				continue
+			}
 		}
 		out[r.dir] = append(out[r.dir], c)
 	}

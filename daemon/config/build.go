@@ -90,6 +90,7 @@ func build(static, broker, all map[string]string) (*Config, error) {
 	b.listeners()
 	b.connections()
 	b.logs()
+	b.cleaner()
 	b.groups()
 	b.whole()
 	return b.c, b.err
@@ -233,6 +234,17 @@ func (b *builder) logs() {
 	c.LogStartInterval = b.millis("log.flush.start.offset.checkpoint.interval.ms")
 	c.HighWatermarkInterval = b.millis("replica.high.watermark.checkpoint.interval.ms")
 	c.ProducerIDExpiration = b.millis("producer.id.expiration.ms")
+}
+
+func (b *builder) cleaner() {
+	c := b.c
+	c.CleanerEnabled = b.get("log.cleaner.enable").yes
+	c.CleanerThreads = int(b.get("log.cleaner.threads").n)
+	c.CleanerBackoff = b.millis("log.cleaner.backoff.ms")
+	c.CleanerDedupeBytes = b.get("log.cleaner.dedupe.buffer.size").n
+	c.CleanerLoadFactor = b.get("log.cleaner.io.buffer.load.factor").f
+	c.CleanerBufferBytes = int(b.get("log.cleaner.io.buffer.size").n)
+	c.CleanerBytesPerSecond = b.get("log.cleaner.io.max.bytes.per.second").f
 }
 
 // whole checks what depends on more than one key, as KafkaConfig.validateValues does.

@@ -69,6 +69,15 @@ type Config struct {
 	// ProducerIDExpiration is producer.id.expiration.ms.
 	ProducerIDExpiration time.Duration
 
+	// CleanerEnabled is log.cleaner.enable; the other fields are the log.cleaner.* key of their name.
+	CleanerEnabled        bool
+	CleanerThreads        int
+	CleanerBackoff        time.Duration
+	CleanerDedupeBytes    int64   // dedupe.buffer.size, for all threads
+	CleanerLoadFactor     float64 // io.buffer.load.factor
+	CleanerBufferBytes    int     // io.buffer.size, for all threads
+	CleanerBytesPerSecond float64 // io.max.bytes.per.second, for all threads
+
 	layers *layers
 }
 
@@ -92,6 +101,9 @@ type Topic struct {
 	Preallocate                               bool
 	LogAppendTime                             bool
 	Compact, Delete                           bool
+	DeleteRetentionMs                         int64
+	MinCleanableRatio                         float64 // min.cleanable.dirty.ratio
+	MinCompactionLagMs, MaxCompactionLagMs    int64
 	FileDeleteDelayMs                         int64
 	TimestampBeforeMaxMs, TimestampAfterMaxMs int64
 }

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -54,8 +56,21 @@ func (c *Config) checkBroker(settings map[string]string, all bool) error {
 	if all {
 		broker, every = c.layers.broker, settings
 	}
-	_, err := build(c.layers.static, broker, every)
-	return err
+	next, err := build(c.layers.static, broker, every)
+	if err != nil {
+		return err
+	}
+	return c.checkThreads(next)
+}
+
+// checkThreads holds log.cleaner.threads to what Kafka lets it become in one step.
+func (c *Config) checkThreads(next *Config) error {
+	n, was := next.CleanerThreads, c.CleanerThreads
+	if n == was || n >= max(1, was/2) && n <= 2*was {
+		return nil
+	}
+	return &Malformed{"log.cleaner.threads", strconv.Itoa(n),
+		fmt.Sprintf("allowed: from %d to %d, half of the present number to twice as many", max(1, was/2), 2*was)}
 }
 
 func (c *Config) with(broker, all map[string]string) (*Config, []error) {

@@ -74,6 +74,10 @@ func (c *Config) topic(overrides map[string]string) Topic {
 		Preallocate:          get("preallocate").yes,
 		LogAppendTime:        get("message.timestamp.type").s == "LogAppendTime",
 		FileDeleteDelayMs:    get("file.delete.delay.ms").n,
+		DeleteRetentionMs:    get("delete.retention.ms").n,
+		MinCleanableRatio:    get("min.cleanable.dirty.ratio").f,
+		MinCompactionLagMs:   get("min.compaction.lag.ms").n,
+		MaxCompactionLagMs:   get("max.compaction.lag.ms").n,
 		TimestampBeforeMaxMs: get("message.timestamp.before.max.ms").n,
 		TimestampAfterMaxMs:  get("message.timestamp.after.max.ms").n,
 	}
@@ -120,7 +124,7 @@ func Idle(overrides map[string]string) []string {
 			continue
 		}
 		p, err := parse(k.Type, overrides[name], k.Allowed)
-		if !k.Acts() && !(err == nil && p.s == k.Default) || name == "cleanup.policy" && slices.Contains(p.list, "compact") {
+		if !k.Acts() && !(err == nil && p.s == k.Default) {
 			names = append(names, name)
 		}
 	}

@@ -19,10 +19,12 @@ func TestTopicOverridesWin(t *testing.T) {
 	c := defaults(t, "log.segment.bytes=100 log.retention.hours=1")
 	got := c.Topic(settings("segment.bytes=200 retention.ms=-1 cleanup.policy=compact flush.messages=1 flush.ms=0 max.message.bytes=10 " +
 		"message.timestamp.type=LogAppendTime min.insync.replicas=2 preallocate=true index.interval.bytes=0 segment.ms=9 segment.jitter.ms=8 " +
-		"segment.index.bytes=100 retention.bytes=5 file.delete.delay.ms=0 message.timestamp.before.max.ms=3 message.timestamp.after.max.ms=4"))
+		"segment.index.bytes=100 retention.bytes=5 file.delete.delay.ms=0 message.timestamp.before.max.ms=3 message.timestamp.after.max.ms=4 " +
+		"delete.retention.ms=11 min.cleanable.dirty.ratio=0.25 min.compaction.lag.ms=12 max.compaction.lag.ms=13"))
 	want := Topic{SegmentBytes: 200, SegmentMs: 9, SegmentJitterMs: 8, SegmentIndexBytes: 100, RetentionMs: -1, RetentionBytes: 5,
 		FlushMessages: 1, MaxMessageBytes: 10, MinInSyncReplicas: 2, Preallocate: true, LogAppendTime: true, Compact: true,
-		TimestampBeforeMaxMs: 3, TimestampAfterMaxMs: 4}
+		TimestampBeforeMaxMs: 3, TimestampAfterMaxMs: 4,
+		DeleteRetentionMs: 11, MinCleanableRatio: 0.25, MinCompactionLagMs: 12, MaxCompactionLagMs: 13}
 	if got != want {
 		t.Errorf("\n got %+v\nwant %+v", got, want)
 	}
@@ -71,7 +73,7 @@ func message(err error) string {
 
 func TestIdleTopicSettingsAreNamed(t *testing.T) {
 	got := Idle(settings("retention.ms=1 cleanup.policy=compact compression.type=gzip delete.retention.ms=86400000 min.cleanable.dirty.ratio=0.1 x=1"))
-	if want := []string{"cleanup.policy", "compression.type", "min.cleanable.dirty.ratio"}; !slices.Equal(got, want) {
+	if want := []string{"compression.type"}; !slices.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
 }
@@ -187,6 +189,11 @@ func TestDynamicSettingsAreChecked(t *testing.T) {
 		{"log.retention.ms=x", false, &malformed},
 		{"log.retention.ms=0", true, &malformed},
 		{"leader.replication.throttled.rate=-1", true, &malformed},
+		{"log.cleaner.threads=2", true, nil},
+		{"log.cleaner.threads=3", true, &malformed},
+		{"log.cleaner.threads=0", false, &malformed},
+		{"log.cleaner.dedupe.buffer.size=5", true, &malformed},
+		{"log.cleaner.enable=false", true, &fixed},
 	} {
 		err := c.CheckBroker(settings(row.settings), row.all)
 		if (row.want == nil) != (err == nil) || row.want != nil && !errors.As(err, row.want) {
