@@ -216,7 +216,14 @@ func configs(topic string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]any{"too large": code(send(topic, []*kgo.Record{{Value: make([]byte, 5000)}}, kgo.ProducerBatchCompression(kgo.NoCompression())))}
+	out := map[string]any{}
+	if err := until("the limit acts", func() (bool, error) {
+		err := send(topic, []*kgo.Record{{Value: make([]byte, 5000)}}, kgo.ProducerBatchCompression(kgo.NoCompression()))
+		out["too large"] = code(err)
+		return err != nil, nil
+	}); err != nil {
+		return nil, err
+	}
 	for _, c := range described[0].Configs {
 		if c.Key == "max.message.bytes" {
 			out["value"] = fmt.Sprint(c.MaybeValue(), " ", c.Source)
@@ -250,10 +257,13 @@ func configs(topic string) (any, error) {
 		return nil, err
 	}
 	left, err := read(topic)
+	if err != nil || len(left) == 0 {
+		return nil, fmt.Errorf("%d records after delete records: %w", len(left), err)
+	}
 	var at []int64
 	for _, r := range left {
 		at = append(at, r.Offset)
 	}
-	out["after delete records"] = at
+	out["first after delete records"] = at[0]
 	return out, err
 }

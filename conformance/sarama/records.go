@@ -240,8 +240,14 @@ func configs(topic string) (any, error) {
 	}
 	large := []*sarama.ProducerMessage{{Topic: topic, Value: sarama.ByteEncoder(make([]byte, 5000))}}
 	out := map[string]any{"value": fmt.Sprint(entries[0].Value, " ", entries[0].Source)}
-	if errs, ok := send(config(), large).(sarama.ProducerErrors); ok {
-		out["too large"] = code(errs[0].Err)
+	if err := until("the limit acts", func() (bool, error) {
+		errs, failed := send(config(), large).(sarama.ProducerErrors)
+		if failed {
+			out["too large"] = code(errs[0].Err)
+		}
+		return failed, nil
+	}); err != nil {
+		return nil, err
 	}
 	if err := admin.CreatePartitions(topic, 3, nil, false); err != nil {
 		return nil, err
@@ -262,11 +268,14 @@ func configs(topic string) (any, error) {
 		return nil, err
 	}
 	left, err := read(topic, config())
+	if err != nil || len(left) == 0 {
+		return nil, fmt.Errorf("%d records after delete records: %w", len(left), err)
+	}
 	at := []int{}
 	for _, m := range left {
 		at = append(at, int(m.Offset))
 	}
 	sort.Ints(at)
-	out["after delete records"] = at
+	out["first after delete records"] = at[0]
 	return out, err
 }

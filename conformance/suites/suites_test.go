@@ -58,7 +58,6 @@ var suites = []suite{
 	{
 		name: "confluent-kafka-go", pkg: "github.com/confluentinc/confluent-kafka-go/v2/kafka", cgo: true,
 		config: []string{"num.partitions=4"},
-		args:   []string{"-docker.exists"},
 		around: besideTestconf,
 	},
 }
