@@ -12,6 +12,9 @@ type Event struct {
 	Reason     string // why the group rebalances, else ""
 }
 
+// awayMin is how often a group at least waits for static members of whom none has joined, whatever they gave as rebalance timeout.
+const awayMin = time.Second
+
 func (s *Shard) enter(g *group, state State, now Now) {
 	s.become(g, state)
 	g.stateMs = now.UnixMilli
@@ -90,8 +93,8 @@ func (s *Shard) completeJoin(g *group, now Now) {
 		i++
 	}
 	if len(g.members) > 0 && !g.elect() {
-		g.phase = joining // nobody is here: wait until a session ends
-		s.timers.arm(&g.timer, now.Mono+g.rebalanceTimeout())
+		g.phase = joining // nobody is here: wait for them until a session ends
+		s.timers.arm(&g.timer, now.Mono+max(g.rebalanceTimeout(), awayMin))
 		return
 	}
 	s.beginGeneration(g, now)
