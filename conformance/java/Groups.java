@@ -198,7 +198,6 @@ final class Groups {
 
     /** The protocol of KIP-848, which Kafka 3.9 with ZooKeeper does not serve. */
     private static Object newProtocol(String group) {
-        Client.bytes(group);
         try (KafkaConsumer<byte[], byte[]> c = new KafkaConsumer<>(Map.of("bootstrap.servers", Client.bootstrap, "group.id", group, "group.protocol", "consumer"),
             new org.apache.kafka.common.serialization.ByteArrayDeserializer(), new org.apache.kafka.common.serialization.ByteArrayDeserializer())) {
             c.subscribe(Set.of(Client.prefix + "-main"));
@@ -208,7 +207,7 @@ final class Groups {
             }
             throw new IllegalStateException("neither served nor refused");
         } catch (UnsupportedVersionException e) {
-            throw new Step.Unsupported(e.getMessage());
+            throw new Step.Unsupported(e.getClass().getSimpleName());
         }
     }
 }
