@@ -69,7 +69,12 @@ type settings struct {
 
 // serve runs a broker until ctx is done or it cannot go on.
 func serve(ctx context.Context, cfg settings, log *logs, out io.Writer) error {
-	signal.Ignore(syscall.SIGPIPE) // a reader of our output that goes away must not take the broker with it
+	signal.Ignore(syscall.SIGPIPE)    // a reader of our output that goes away must not take the broker with it
+	for i, dir := range cfg.LogDirs { // clients and messages are told where a dir is, wherever we were started
+		if path, err := filepath.Abs(dir); err == nil {
+			cfg.LogDirs[i] = path
+		}
+	}
 	if err := portsFree(cfg.Listeners); err != nil {
 		return err
 	}

@@ -32,7 +32,8 @@ func describeClientQuotas(_ *Context, r *server.Request) {
 
 func checkQuotaFilter(parts []kmsg.DescribeClientQuotasRequestComponent) (wire.Code, string) {
 	for _, p := range parts {
-		if p.MatchType < kmsg.QuotasMatchTypeExact || p.MatchType > kmsg.QuotasMatchTypeAny || p.MatchType == kmsg.QuotasMatchTypeExact && p.Match == nil {
+		exact := p.MatchType == kmsg.QuotasMatchTypeExact
+		if p.MatchType < kmsg.QuotasMatchTypeExact || p.MatchType > kmsg.QuotasMatchTypeAny || exact && p.Match == nil {
 			return wire.UnknownServerError, ""
 		}
 	}

@@ -52,7 +52,8 @@ func refusedFeature(u *kmsg.UpdateFeaturesRequestFeatureUpdate) string {
 	case u.MaxVersionLevel < 1 && u.UpgradeType != upgrade:
 		return "Can not delete non-existing finalized feature."
 	case u.MaxVersionLevel < 1:
-		return fmt.Sprintf("Can not provide versionLevel: %d less than 1 without setting the SAFE downgradeType in the request.", u.MaxVersionLevel)
+		return fmt.Sprintf("Can not provide versionLevel: %d less than 1 without setting the SAFE downgradeType in the request.",
+			u.MaxVersionLevel)
 	}
 	return "Could not apply finalized feature update because the provided feature is not supported."
 }

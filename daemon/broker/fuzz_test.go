@@ -93,6 +93,27 @@ func seedFrame(key, version int16) []byte {
 		m.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: name, Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Offset: -1}}}}
 	case *kmsg.InitProducerIDRequest:
 		m.ProducerID, m.ProducerEpoch = -1, -1
+	case *kmsg.DescribeLogDirsRequest:
+		m.Topics = []kmsg.DescribeLogDirsRequestTopic{{Topic: name, Partitions: []int32{0, 9}}}
+	case *kmsg.DescribeProducersRequest:
+		m.Topics = []kmsg.DescribeProducersRequestTopic{{Topic: name, Partitions: []int32{0, 9}}}
+	case *kmsg.ElectLeadersRequest:
+		m.Topics = []kmsg.ElectLeadersRequestTopic{{Topic: name, Partitions: []int32{0, 9}}}
+	case *kmsg.AlterPartitionAssignmentsRequest:
+		m.Topics = []kmsg.AlterPartitionAssignmentsRequestTopic{{Topic: name,
+			Partitions: []kmsg.AlterPartitionAssignmentsRequestTopicPartition{{Replicas: []int32{1001}}, {Partition: 1}}}}
+	case *kmsg.CreateACLsRequest:
+		m.Creations = []kmsg.CreateACLsRequestCreation{{ResourceName: name}}
+	case *kmsg.DeleteACLsRequest:
+		m.Filters = []kmsg.DeleteACLsRequestFilter{{ResourceName: &name}}
+	case *kmsg.DescribeClientQuotasRequest:
+		m.Components = []kmsg.DescribeClientQuotasRequestComponent{{EntityType: "user", Match: &name}}
+	case *kmsg.DescribeUserSCRAMCredentialsRequest:
+		m.Users = []kmsg.DescribeUserSCRAMCredentialsRequestUser{{Name: name}}
+	case *kmsg.UpdateFeaturesRequest:
+		m.FeatureUpdates = []kmsg.UpdateFeaturesRequestFeatureUpdate{{Feature: name, MaxVersionLevel: 1}}
+	case *kmsg.ListTransactionsRequest:
+		m.StateFilters = []string{name, "Ongoing"}
 	case *kmsg.ApiVersionsRequest:
 		m.ClientSoftwareName, m.ClientSoftwareVersion = "a", "1"
 	}

@@ -38,7 +38,8 @@ func electOffline(old metadata.StateNode, replicas []int32, live func(int32) boo
 }
 
 // electPreferred has the first assigned replica lead, if it is live and in sync.
-func electPreferred(old metadata.StateNode, replicas []int32, live func(int32) bool, epoch metadata.ControllerEpoch) (metadata.StateNode, bool) {
+func electPreferred(old metadata.StateNode, replicas []int32, live func(int32) bool,
+	epoch metadata.ControllerEpoch) (metadata.StateNode, bool) {
 	if first := replicas[0]; live(first) && slices.Contains(old.ISR, first) {
 		next := old
 		next.ControllerEpoch, next.Leader = epoch, first

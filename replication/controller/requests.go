@@ -81,7 +81,8 @@ func (c *Controller) ElectLeaders(names []PartitionName, unclean bool, done func
 			case c.needless(p, unclean):
 				errs[i] = &Error{Kind: ElectionNotNeeded}
 			default:
-				errs[i] = &Error{none, fmt.Sprintf("Failed to elect leader for partition %s-%d under strategy %s", name.Topic, name.Partition, strategy)}
+				errs[i] = &Error{none, fmt.Sprintf("Failed to elect leader for partition %s-%d under strategy %s",
+					name.Topic, name.Partition, strategy)}
 				if p.written {
 					parts, at[p] = append(parts, p), i
 				}
