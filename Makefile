@@ -7,6 +7,7 @@ FUZZTIME ?= 10s
 SEED     ?=
 SEEDS    ?= 200
 NFPM     ?= v2.45.2
+PACKAGE_DIR ?= bin/
 PACKAGE_VERSION ?= $(shell git describe --tags --match 'v[0-9]*' 2>/dev/null | sed 's/^v//;s/-/+/' | grep . || \
   echo 0.0.0~git$$(git rev-list --count HEAD 2>/dev/null || echo 0))
 # Packages that need the finished binary or other programs; all others test themselves.
@@ -93,7 +94,7 @@ install: build
 package: build
 	bin/kring completion bash >bin/kring.bash
 	PACKAGE_VERSION=$(PACKAGE_VERSION) GOARCH=$$($(GO) env GOARCH) \
-	  $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM) package --config systemd/nfpm.yaml --packager deb --target bin/
+	  $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM) package --config systemd/nfpm.yaml --packager deb --target $(PACKAGE_DIR)
 
 clean:
 	rm -rf bin bench-data

@@ -53,8 +53,9 @@ var house = map[string]room{
 		"github.com/klauspost/compress github.com/pierrec/lz4/v4"},
 	"bench/compare": {sees: "bench"},
 
-	"conformance":       {}, // tests only: the finished binary, from outside
-	"conformance/trees": {}, // tests only: its metadata beside Kafka's
+	"conformance":         {}, // tests only: the finished binary, from outside
+	"conformance/systemd": {}, // tests only: the installed service on a machine of its own
+	"conformance/trees":   {}, // tests only: its metadata beside Kafka's
 
 	"conformance/suites": {}, // tests only: what client libraries test brokers with
 }
