@@ -96,7 +96,7 @@ func (s *Shard) writeCommit(g *group, c *Commit, now Now) {
 	if c.Transactional {
 		b.Transactional, b.ProducerID, b.ProducerEpoch = true, c.ProducerID, c.ProducerEpoch
 	}
-	s.write(g, b, now, w.done)
+	s.write(b, now, w.done)
 }
 
 // value is what an offset of the commit becomes.

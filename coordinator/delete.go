@@ -111,6 +111,7 @@ func (s *Shard) forget(g *group, places []place, now Now, done func(err error)) 
 		return
 	}
 	var failure error
+	written := g.written
 	for start := 0; ; start += tombstonesMax {
 		batch := places[start:min(start+tombstonesMax, len(places))]
 		last := start+tombstonesMax >= len(places)
@@ -120,8 +121,7 @@ func (s *Shard) forget(g *group, places []place, now Now, done func(err error)) 
 		if last && recorded {
 			s.addGroupTombstone(g)
 		}
-		appended := g.appended + 1
-		s.write(g, plain, now, func(base int64, err error, now Now) {
+		s.write(plain, now, func(base int64, err error, now Now) {
 			if err != nil && failure == nil {
 				failure = commitError(err)
 			}
@@ -133,8 +133,8 @@ func (s *Shard) forget(g *group, places []place, now Now, done func(err error)) 
 			if !last {
 				return
 			}
-			if dies && failure == nil && g.appended == appended && g.state == Empty && g.offsets.empty() {
-				s.bury(g)
+			if dies && failure == nil && g.state == Empty && g.written == written {
+				s.end(g)
 			}
 			done(failure)
 			s.answer()
@@ -143,6 +143,15 @@ func (s *Shard) forget(g *group, places []place, now Now, done func(err error)) 
 			return
 		}
 	}
+}
+
+// end is a group whose last record is a tombstone, or none. Offsets that were committed since then are those of a group without members.
+func (s *Shard) end(g *group) {
+	if g.offsets.empty() {
+		s.bury(g)
+		return
+	}
+	s.reset(g)
 }
 
 // named keeps those of the places that the group knows, each once.

@@ -50,7 +50,7 @@ type group struct {
 	subscribed map[string]bool
 
 	offsets  offsets
-	appended uint64 // batches written for the group so far
+	written  uint64 // records of the group so far, but for tombstones
 	expiring int    // tombstones of the last Expire that are under way
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -25,8 +26,9 @@ type history struct {
 	joinedAt map[string]int32  // by group: the last generation that began
 	sent     int64
 
-	// What the shard showed when so many batches were in its journal and answered, if all that were written before were.
-	acked []string
+	// shown is what the shard showed when so many batches of its journal had been answered, if remembering.
+	remembering bool
+	shown       map[int]string
 }
 
 // wanderer is a client that forgets, repeats and lies.
@@ -40,9 +42,9 @@ type wanderer struct {
 	place      CommitOffset
 }
 
-func newHistory(t *rapid.T, failures bool) *history {
+func newHistory(t *rapid.T) *history {
 	h := &history{world: &world{t: nil, config: defaults(), journal: &list{}}, t: t, answers: map[any]int{}, assigned: map[string]string{},
-		highest: map[string]int64{}, joinedAt: map[string]int32{}}
+		highest: map[string]int64{}, joinedAt: map[string]int32{}, shown: map[int]string{}}
 	h.config.MaxSize = rapid.SampledFrom([]int{2, 3, 100}).Draw(t, "group.max.size")
 	h.config.InitialDelay = time.Duration(rapid.SampledFrom([]int{0, 3}).Draw(t, "delay")) * time.Second
 	h.config.Retention = time.Minute
@@ -58,7 +60,6 @@ func newHistory(t *rapid.T, failures bool) *history {
 		c.place = CommitOffset{Topic: []string{"t", "u"}[i%2], Partition: int32(i), LeaderEpoch: -1, CommitMs: -1}
 		h.clients = append(h.clients, c)
 	}
-	_ = failures
 	return h
 }
 
@@ -157,8 +158,13 @@ func (h *history) commit() {
 	c := h.client()
 	h.sent++
 	k := &Commit{Group: c.group, Member: c.id, Instance: c.instance, Generation: c.generation, RetentionMs: -1}
-	if rapid.Bool().Draw(h.t, "nobody") {
+	switch rapid.SampledFrom([]string{"member", "nobody", "producer"}).Draw(h.t, "committer") {
+	case "nobody":
 		k.Group, k.Member, k.Instance, k.Generation = "solo", "", nil, -1
+	case "producer":
+		if h.remembering {
+			k.Transactional, k.ProducerID, k.Member, k.Instance, k.Generation = true, h.producer(), "", nil, -1
+		}
 	}
 	o := c.place
 	o.Offset = h.sent
@@ -167,7 +173,7 @@ func (h *history) commit() {
 	k.Done = func(k *Commit) {
 		h.answered(k)
 		key := fmt.Sprintf("%s %s-%d", k.Group, o.Topic, o.Partition)
-		if k.Offsets[0].Err == nil {
+		if k.Offsets[0].Err == nil && !k.Transactional {
 			h.highest[key] = max(h.highest[key], o.Offset)
 		}
 	}
@@ -202,6 +208,12 @@ func (h *history) pass(d time.Duration) {
 func (h *history) verify() {
 	if err := h.shard.Verify(); err != nil {
 		h.t.Fatal(err)
+	}
+	for _, group := range []string{"g", "h"} {
+		if v, err := h.shard.Describe(group); err == nil && v.Generation == 0 { // it has gone, and comes to be anew
+			delete(h.joinedAt, group)
+			maps.DeleteFunc(h.assigned, func(key, _ string) bool { return strings.HasPrefix(key, group+" ") })
+		}
 	}
 }
 
@@ -252,8 +264,79 @@ func (h *history) offsetsGoUp() {
 	}
 }
 
+func (h *history) producer() int64 { return rapid.Int64Range(7, 8).Draw(h.t, "producer") }
+
+func (h *history) marker() {
+	producer, committed := h.producer(), rapid.Bool().Draw(h.t, "committed")
+	h.journal.marker(producer, committed, func() { h.shard.CompleteTransaction(producer, committed) })
+}
+
+func (h *history) deleteGroup() {
+	d := &DeleteGroup{Group: h.anyGroup(), Done: func(d *DeleteGroup) { h.answered(d) }}
+	h.expect(d)
+	h.shard.DeleteGroup(d, h.now())
+}
+
+func (h *history) deleteOffsets() {
+	d := &DeleteOffsets{Group: h.anyGroup(), Done: func(d *DeleteOffsets) { h.answered(d) }}
+	for range rapid.IntRange(0, 3).Draw(h.t, "partitions") {
+		c := h.client()
+		d.Partitions = append(d.Partitions, DeletePartition{Topic: c.place.Topic, Partition: c.place.Partition})
+	}
+	h.expect(d)
+	h.shard.DeleteOffsets(d, h.now())
+}
+
+func (h *history) anyGroup() string {
+	return rapid.SampledFrom([]string{"g", "h", "solo"}).Draw(h.t, "group")
+}
+
+// show is all a shard says of its offsets.
+func show(s *Shard) string {
+	var lines []string
+	s.VisitOffsets(func(group, topic string, partition int32, _ int64) {
+		s.Fetch(group, []TopicPartitions{{topic, []int32{partition}}}, false, func(c Committed) {
+			lines = append(lines, fmt.Sprintf("%s %+v", group, c))
+		})
+	})
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
 // remember keeps what the shard shows, to hold it against a shard that reads the same part of the journal.
-func (h *history) remember() {}
+func (h *history) remember() {
+	if !h.remembering {
+		return
+	}
+	h.shown[h.journal.answered] = show(h.shard)
+	if len(h.journal.waiting) > 0 {
+		return
+	}
+	fresh := h.reads(len(h.journal.batches))
+	for _, group := range []string{"g", "h", "solo"} {
+		living, _ := h.shard.Describe(group)
+		again, _ := fresh.Describe(group)
+		if living.State == Dead && again.State != Dead {
+			h.t.Fatalf("group %s has come back: %+v", group, again)
+		}
+		written := living.State == Stable || living.State == Empty && living.Generation > 0
+		if written && !reflect.DeepEqual(living, again) {
+			h.t.Fatalf("group %s is %+v, and was written as %+v", group, living, again)
+		}
+	}
+}
+
+// reads is a shard that has read so many batches.
+func (h *history) reads(batches int) *Shard {
+	s := h.newShard()
+	s.BeginLoad(1)
+	replay(h.t, s, h.journal.batches[:batches])
+	s.Loaded(1, h.now())
+	if err := s.Verify(); err != nil {
+		h.t.Fatal(err)
+	}
+	return s
+}
 
 func (h *history) end() {
 	h.journal.answer(h.now())
@@ -272,7 +355,7 @@ func (h *history) end() {
 // one assignment, generations go up, and committed offsets do not go back.
 func TestPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		h := newHistory(t, true)
+		h := newHistory(t)
 		steps := map[string]func(){"join": h.join, "sync": h.sync, "heartbeat": h.heartbeat, "leave": h.leave, "commit": h.commit,
 			"journal": h.journalAnswers, "time": h.time, "crash": h.crash, "moves": h.moves,
 			"fail": func() {
@@ -284,6 +367,40 @@ func TestPromises(t *testing.T) {
 			steps[rapid.SampledFrom(names).Draw(t, "step")]()
 			h.verify()
 			h.offsetsGoUp()
+		}
+		h.end()
+	})
+}
+
+// TestEveryPrefix reads every prefix of a random journal: each time the shard shows exactly what the one that wrote it showed when
+// that much had been answered.
+func TestEveryPrefix(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHistory(t)
+		h.remembering = true
+		steps := map[string]func(){"join": h.join, "sync": h.sync, "heartbeat": h.heartbeat, "leave": h.leave, "commit": h.commit,
+			"journal": h.journalAnswers, "time": h.time, "marker": h.marker, "delete group": h.deleteGroup, "delete offsets": h.deleteOffsets,
+			"topic": func() { h.shard.TopicDeleted(h.client().place.Topic, h.now()) },
+			"expire": func() {
+				h.mono += time.Duration(rapid.IntRange(0, 70).Draw(h.t, "seconds")) * time.Second
+				h.shard.Tick(h.now())
+				h.shard.Expire(h.now())
+			}}
+		names := []string{"join", "join", "join", "sync", "sync", "leave", "heartbeat", "commit", "commit", "commit", "commit", "journal", "journal",
+			"journal", "time", "marker", "delete group", "delete offsets", "topic", "expire"}
+		for range rapid.IntRange(1, 120).Draw(t, "steps") {
+			steps[rapid.SampledFrom(names).Draw(t, "step")]()
+			h.verify()
+			h.remember()
+		}
+		for h.journal.answerOne(h.now()) {
+			h.remember()
+		}
+		for n := 0; n <= len(h.journal.batches); n++ {
+			want, known := h.shown[n]
+			if got := show(h.reads(n)); known && got != want {
+				t.Fatalf("with %d batches read it shows\n%s\nwhen they were answered it showed\n%s", n, got, want)
+			}
 		}
 		h.end()
 	})

@@ -17,15 +17,17 @@ func defaults() *Config {
 		MetadataMax: 4096, Retention: 7 * 24 * time.Hour}
 }
 
-// written is a batch in a test's journal.
+// written is a batch in a test's journal, or a transaction's marker.
 type written struct {
 	Batch
-	base int64
+	base              int64
+	marker, committed bool
 }
 
 // list is a Journal in memory. What was appended is answered by answer; fail lets the next appends fail.
 type list struct {
 	batches  []written
+	answered int // batches whose append was answered
 	end      int64
 	fail     []error
 	waiting  []func(Now)
@@ -55,7 +57,22 @@ func (l *list) Append(b Batch, done func(base int64, err error, now Now)) {
 		clobber(r.Value)
 	}
 	base := kept.base
-	l.waiting = append(l.waiting, func(now Now) { done(base, err, now) })
+	l.waiting = append(l.waiting, func(now Now) {
+		if err == nil {
+			l.answered++
+		}
+		done(base, err, now)
+	})
+}
+
+// marker writes a producer's marker; done is called in its turn.
+func (l *list) marker(producer int64, committed bool, done func()) {
+	l.batches = append(l.batches, written{Batch: Batch{ProducerID: producer}, base: l.end, marker: true, committed: committed})
+	l.end++
+	l.waiting = append(l.waiting, func(Now) {
+		l.answered++
+		done()
+	})
 }
 
 func clobber(b []byte) {
@@ -83,6 +100,9 @@ func (l *list) answer(now Now) {
 // replay gives the first n batches to a shard, with what a broker would read back.
 func replay(t interface{ Fatalf(string, ...any) }, s *Shard, batches []written) {
 	for _, b := range batches {
+		if b.marker {
+			s.ReplayMarker(b.ProducerID, b.committed, b.base)
+		}
 		for i, r := range b.Records {
 			e := Entry{Offset: b.base + int64(i), ProducerID: b.ProducerID, ProducerEpoch: b.ProducerEpoch, Transactional: b.Transactional,
 				Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value)}

@@ -53,7 +53,8 @@ func (s *Shard) writeGroup(g *group, assigned func(*member) []byte, now Now, don
 	end := len(s.bytes)
 	s.bytes = v.AppendTo(s.bytes)
 	s.records = append(s.records, Record{s.bytes[start:end], s.bytes[end:]})
-	s.write(g, plain, now, func(_ int64, err error, now Now) {
+	g.written++
+	s.write(plain, now, func(_ int64, err error, now Now) {
 		done(groupError(err), now)
 		s.answer()
 	})
@@ -63,9 +64,8 @@ func (s *Shard) writeGroup(g *group, assigned func(*member) []byte, now Now, don
 var plain = Batch{ProducerID: -1, ProducerEpoch: -1}
 
 // write appends the records that were added since the last batch.
-func (s *Shard) write(g *group, b Batch, now Now, done func(base int64, err error, now Now)) {
+func (s *Shard) write(b Batch, now Now, done func(base int64, err error, now Now)) {
 	b.Records, b.UnixMilli = s.records, now.UnixMilli
-	g.appended++
 	s.journal.Append(b, done)
 	if cap(s.bytes) > scratchMax {
 		s.bytes, s.records = nil, nil
