@@ -31,9 +31,9 @@ func startKafka(t *testing.T, overrides ...string) *broker {
 	b := &broker{t: t, dir: t.TempDir(), addr: freeAddr(t), kafka: true}
 	_, port, _ := net.SplitHostPort(b.addr)
 	_, zk, _ := net.SplitHostPort(freeAddr(t))
-	peers(t, "zk", b.dir+"/zk", "clientPort="+zk, "tickTime=300") // a killed broker's session ends soon
+	peers(t, "zk", b.dir+"/zk", "clientPort="+zk, "tickTime=1000") // a killed broker's session ends soon
 	t.Cleanup(func() { kill(t, pidIn(t, b.dir+"/zk")) })
-	b.args = []string{"port=" + port, "zookeeper.connect=127.0.0.1:" + zk, "log.dirs=" + b.dir + "/data", "zookeeper.session.timeout.ms=2000"}
+	b.args = []string{"port=" + port, "zookeeper.connect=127.0.0.1:" + zk, "log.dirs=" + b.dir + "/data", "zookeeper.session.timeout.ms=6000"}
 	for _, o := range overrides {
 		if !strings.HasPrefix(o, "kring.") {
 			b.args = append(b.args, o)
