@@ -20,4 +20,9 @@
 //     is there then. A client that goes ends its wait.
 //   - Fetch sessions (KIP-227) live on the loop of the connection they were begun on; their number and the partitions they
 //     remember are bounded. A session that is not here is not known: the client begins a new one.
+//
+// Groups. A group lives on the loop of its partition of the offsets' topic. A request about it travels there as a groupCall, is
+// answered by the coordinator's machine, now or when others have come, and travels back; answers leave only when the machine is
+// at rest. The partition's log is the machine's journal. While this broker does not lead the partition the machine is unloaded, and
+// says so; daemon/broker loads it.
 package api

@@ -9,6 +9,7 @@ import (
 
 	"kring/coordinator"
 	"kring/daemon/server"
+	"kring/wire"
 )
 
 // joining is one JoinGroup under way.
@@ -19,8 +20,8 @@ type joining struct {
 
 // joinGroup lets a member into its group; it waits until all members have joined.
 func joinGroup(c *Context, r *server.Request) {
-	m := kmsg.NewPtrJoinGroupRequest()
-	if !decodeCopy(r, m) {
+	m, ok := decodeWhole(r).(*kmsg.JoinGroupRequest)
+	if !ok {
 		return
 	}
 	j := &joining{q: coordinator.Join{Group: m.Group, Member: m.MemberID, Instance: m.InstanceID, ClientID: string(r.ClientID),
@@ -68,14 +69,15 @@ func protocolName(version int16, name *string) *string {
 	return name
 }
 
-// decodeCopy is decode for a message that outlives the request's memory.
-func decodeCopy(r *server.Request, m kmsg.Request) bool {
-	m.SetVersion(r.Version)
-	if err := m.ReadFrom(append([]byte(nil), r.Body...)); err != nil {
+// decodeWhole is decode for a message that outlives the request's memory and may be large: it is held against Kafka's layout
+// before anything is allocated for it.
+func decodeWhole(r *server.Request) kmsg.Request {
+	m, err := wire.DecodeRequest(r.Key, r.Version, r.Body)
+	if err != nil {
 		r.Close(server.BadBody)
-		return false
+		return nil
 	}
-	return true
+	return m
 }
 
 // clientHost is an address as Java prints it: an IPv6 address in full.

@@ -16,8 +16,8 @@ type syncing struct {
 
 // syncGroup gives a member its assignment; it waits for the leader's.
 func syncGroup(c *Context, r *server.Request) {
-	m := kmsg.NewPtrSyncGroupRequest()
-	if !decodeCopy(r, m) {
+	m, ok := decodeWhole(r).(*kmsg.SyncGroupRequest)
+	if !ok {
 		return
 	}
 	if r.Version >= 5 && (m.ProtocolType == nil || m.Protocol == nil) {

@@ -27,7 +27,7 @@ func rows() []row {
 		{wire.OffsetCommit, 2, 9, offsetCommit, 2 * mib, 32},
 		{wire.OffsetFetch, 1, 9, offsetFetch, 2 * mib, 64},
 		{wire.FindCoordinator, 0, 6, findCoordinator, 512 << 10, 64},
-		{wire.JoinGroup, 0, 9, joinGroup, 8 * mib, 40},
+		{wire.JoinGroup, 0, 9, joinGroup, 2 * mib, 40},
 		{wire.Heartbeat, 0, 4, heartbeat, 64 << 10, 2},
 		{wire.LeaveGroup, 0, 5, leaveGroup, 2 * mib, 32},
 		{wire.SyncGroup, 0, 5, syncGroup, 8 * mib, 40},
