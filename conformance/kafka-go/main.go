@@ -1,4 +1,4 @@
-// The program uses segmentio's kafka-go as its documentation shows and prints a line for each step: main BOOTSTRAP [PREFIX].
+// The program uses segmentio's kafka-go as its documentation shows and prints a line for each step: client BOOTSTRAP PREFIX.
 package main
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
+// prefix is of all topics and groups.
 var (
-	bootstrap string
-	prefix    = fmt.Sprintf("kafka-go-%d", time.Now().UnixNano())
-	admin     *kafka.Client
-	ctx       = context.Background()
+	bootstrap, prefix string
+	admin             *kafka.Client
+	ctx               = context.Background()
 )
 
 var codecs = []struct {
@@ -29,14 +29,11 @@ var ackses = []struct {
 }{{"0", kafka.RequireNone}, {"1", kafka.RequireOne}, {"all", kafka.RequireAll}}
 
 func main() {
-	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: main BOOTSTRAP [PREFIX]")
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: client BOOTSTRAP PREFIX")
 		os.Exit(2)
 	}
-	bootstrap = os.Args[1]
-	if len(os.Args) > 2 {
-		prefix = os.Args[2]
-	}
+	bootstrap, prefix = os.Args[1], os.Args[2]
 	var cancel func()
 	ctx, cancel = context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()

@@ -1,19 +1,18 @@
-// The program uses Sarama as its documentation shows and prints a line for each step: main BOOTSTRAP [PREFIX].
+// The program uses Sarama as its documentation shows and prints a line for each step: client BOOTSTRAP PREFIX.
 package main
 
 import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/IBM/sarama"
 )
 
+// prefix is of all topics and groups.
 var (
-	bootstrap string
-	prefix    = fmt.Sprintf("sarama-%d", time.Now().UnixNano())
-	admin     sarama.ClusterAdmin
+	bootstrap, prefix string
+	admin             sarama.ClusterAdmin
 )
 
 var codecs = []struct {
@@ -30,14 +29,11 @@ var ackses = []struct {
 }{{"0", sarama.NoResponse}, {"1", sarama.WaitForLocal}, {"all", sarama.WaitForAll}}
 
 func main() {
-	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: main BOOTSTRAP [PREFIX]")
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: client BOOTSTRAP PREFIX")
 		os.Exit(2)
 	}
-	bootstrap = os.Args[1]
-	if len(os.Args) > 2 {
-		prefix = os.Args[2]
-	}
+	bootstrap, prefix = os.Args[1], os.Args[2]
 	var err error
 	if admin, err = sarama.NewClusterAdmin([]string{bootstrap}, config()); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -14,7 +14,7 @@ import (
 )
 
 // patience is how long one process of a suite may take.
-const patience = 8 * time.Minute
+const patience = 10 * time.Minute
 
 // golang runs go in the suite's folder, or another.
 func (s *suite) golang(t *testing.T, dir string, args ...string) string {
