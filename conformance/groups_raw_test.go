@@ -5,12 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
+
+// sideBySide runs fn with each count of loops, all at once: for tests that mostly wait, whatever -parallel is.
+func sideBySide(t *testing.T, fn func(t *testing.T, loops int)) {
+	if os.Getenv("CONFORMANCE_ADDR") != "" || oracle() {
+		everyLoops(t, fn)
+		return
+	}
+	var all sync.WaitGroup
+	for _, n := range loops {
+		all.Go(func() {
+			t.Run(fmt.Sprintf("loops=%d", n), func(t *testing.T) { fn(t, n) })
+		})
+	}
+	all.Wait()
+}
 
 // ask sends a request on c and decodes the answer strictly: encoding what was understood gives the same bytes.
 func ask[R kmsg.Response](c net.Conn, req kmsg.Request) (R, error) {
