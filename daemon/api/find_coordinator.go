@@ -1,6 +1,8 @@
 package api
 
 import (
+	"time"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"kring/coordinator"
@@ -81,6 +83,9 @@ func (c *Context) coordinatorOf(r *server.Request, kind int8, key string) kmsg.F
 	return a
 }
 
+// createTellEvery bounds what clients, who ask again and again, make us log.
+const createTellEvery = 10 * time.Second
+
 // createOffsets has the topic of group offsets made, unless that is under way.
 func (c *Context) createOffsets() {
 	if !c.Node.groups.creating.CompareAndSwap(false, true) {
@@ -88,8 +93,13 @@ func (c *Context) createOffsets() {
 	}
 	c.Control(func(k *controller.Controller, finish func(func())) {
 		autoCreate(c.Node, k, OffsetsTopic, func(err error) {
-			c.Node.groups.creating.Store(false)
-			if err != nil {
+			n := &c.Node.groups
+			finish(func() {})
+			if n.creating.Store(false); err == nil {
+				return
+			}
+			if now := c.Contexts[0].Loop.Now(); n.told == 0 || now-n.told >= createTellEvery {
+				n.told = now
 				c.Log.Error("the topic of group offsets cannot be created", "topic", OffsetsTopic, "error", err)
 			}
 		})

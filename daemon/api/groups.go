@@ -50,6 +50,7 @@ func (c *Context) GroupShard(partition int32) *GroupShard {
 		g.journal.start(g)
 		g.timer.Fire = func(*ring.Timer) { g.tick() }
 		g.Shard = coordinator.NewShard(partition, GroupConfig(c.Config()), &g.journal, c.Loop.Rand())
+		g.Observe = g.tell
 		s.shards[partition] = g
 	}
 	return g
@@ -79,7 +80,8 @@ type nodeGroups struct {
 	// the topic grows.
 	partitions atomic.Int32
 	creating   atomic.Bool
-	id         metadata.TopicID // loop 0's
+	id         metadata.TopicID // loop 0's, as told, when last it was logged that the topic cannot be made
+	told       time.Duration
 }
 
 // see looks at the offsets' topic in a new picture.
@@ -140,6 +142,20 @@ func (g *GroupShard) settle() {
 		g.c.Loop.Cancel(&g.timer)
 	}
 	g.c.sendHome()
+}
+
+// tell logs a step of a group: what lasts for everybody, the rest for who looks closely.
+func (g *GroupShard) tell(e coordinator.Event) {
+	log := g.c.Log
+	switch {
+	case log == nil:
+	case e.State == coordinator.Stable:
+		log.Info("group is stable", "group", e.Group, "generation", e.Generation, "members", e.Members, "leader", e.Leader)
+	case e.State == coordinator.Empty:
+		log.Info("group has no members", "group", e.Group, "generation", e.Generation)
+	default:
+		log.Debug("group rebalances", "group", e.Group, "state", e.State, "generation", e.Generation, "members", e.Members, "reason", e.Reason)
+	}
 }
 
 func (g *GroupShard) tick() {
