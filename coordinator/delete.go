@@ -80,7 +80,7 @@ func (s *Shard) TopicDeleted(topic string, now Now) {
 		return
 	}
 	defer s.answer()
-	for g := s.first; g != nil; g = g.next {
+	for _, g := range s.order {
 		places := slices.DeleteFunc(s.everything(g), func(k place) bool { return k.topic != number })
 		if len(places) > 0 {
 			s.forget(g, places, now, func(error) {})
@@ -158,8 +158,7 @@ func (s *Shard) end(g *group) {
 func (s *Shard) named(g *group, places []place) []place {
 	seen := make(map[place]bool, len(places))
 	return slices.DeleteFunc(places, func(k place) bool {
-		_, known := g.offsets.entries[k]
-		known = known || slices.ContainsFunc(g.offsets.staged, func(t *staging) bool { _, ok := t.values[k]; return ok })
+		known := g.offsets.entries.find(k) != nil || slices.ContainsFunc(g.offsets.staged, func(t *staging) bool { _, ok := t.values[k]; return ok })
 		if seen[k] || !known {
 			return true
 		}
@@ -171,14 +170,14 @@ func (s *Shard) named(g *group, places []place) []place {
 // remain says whether anything is left without the places.
 func (o *offsets) remain(without []place) bool {
 	if len(o.staged) == 0 {
-		return len(o.entries) > len(without)
+		return o.entries.len() > len(without)
 	}
 	left := make(map[place]bool, len(without))
 	for _, k := range without {
 		left[k] = true
 	}
-	for k := range o.entries {
-		if !left[k] {
+	for i := range o.entries.slots {
+		if !left[o.entries.slots[i].place] {
 			return true
 		}
 	}

@@ -41,7 +41,7 @@ func (s *Shard) List(states, types []string, visit func(Listed)) error {
 	case !among(groupType, types):
 		return nil
 	}
-	for g := s.first; g != nil; g = g.next {
+	for _, g := range s.order {
 		if among(g.state.String(), states) {
 			visit(Listed{g.id, g.protocolType, g.state, groupType})
 		}

@@ -7,10 +7,8 @@ func (s *Shard) Expire(now Now) {
 		return
 	}
 	defer s.answer()
-	for g := s.first; g != nil; {
-		next := g.next // g may go
-		s.expire(g, now)
-		g = next
+	for i := len(s.order) - 1; i >= 0; i-- { // backwards, since a group may go
+		s.expire(s.order[i], now)
 	}
 }
 
@@ -35,11 +33,11 @@ func (s *Shard) expiring(g *group, now Now) []place {
 	if g.expiring > 0 {
 		return nil
 	}
-	since := func(e entry) int64 { return e.commitMs }
+	since := func(e *entry) int64 { return e.commitMs }
 	switch {
 	case g.protocolType != "" && g.state == Empty:
 		if g.stateMs != -1 {
-			since = func(entry) int64 { return g.stateMs }
+			since = func(*entry) int64 { return g.stateMs }
 		}
 	case g.protocolType == consumerType && g.state == Stable && g.subscribed != nil:
 	case g.protocolType == "":
@@ -49,7 +47,7 @@ func (s *Shard) expiring(g *group, now Now) []place {
 	retention := s.config.Retention.Milliseconds()
 	var places []place
 	for _, k := range s.sorted(g) {
-		e := g.offsets.entries[k]
+		e := g.offsets.entries.find(k)
 		over := now.UnixMilli-since(e) >= retention
 		if until := g.offsets.extra(k).expireMs; until != -1 {
 			over = now.UnixMilli >= until

@@ -12,7 +12,7 @@ func (s *Shard) Fetch(group string, topics []TopicPartitions, requireStable bool
 			return nil
 		}
 		for _, k := range s.sorted(g) {
-			if g.offsets.entries[k].base >= 0 {
+			if g.offsets.entries.find(k).base >= 0 {
 				visit(s.committed(g, k, requireStable))
 			}
 		}

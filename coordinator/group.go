@@ -20,8 +20,8 @@ const (
 
 // group is a group: its members, if it has any, and its offsets.
 type group struct {
-	id         string
-	prev, next *group // in the order in which they came to be
+	id string
+	at int // in the shard's order
 
 	state        State
 	stateMs      int64 // when the state was entered; -1: not known

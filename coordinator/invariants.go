@@ -7,7 +7,7 @@ func (s *Shard) Verify() error { return s.check() }
 
 // check holds the truths of a shard at rest:
 //
-//  1. Groups stand once in the map and once in the list, and are counted by their states; none is Dead.
+//  1. Groups stand once in the map and once in the order, and are counted by their states; none is Dead.
 //  2. A group has members unless it is Empty or prepares a rebalance; an Empty group has none, and no protocol.
 //  3. Who leads is a member; a member stands once in the map, in the order, and under its instance id.
 //  4. Joined, unsynced and supported count what the members say; all members support one protocol.
@@ -22,12 +22,11 @@ func (s *Shard) Verify() error { return s.check() }
 func (s *Shard) check() error {
 	states := [States]int{}
 	uses := map[uint32]int{}
-	count, visible, open := 0, 0, 0
-	for g := s.first; g != nil; g = g.next {
-		if s.groups[g.id] != g || g.next != nil && g.next.prev != g || g.state == Dead {
+	visible, open := 0, 0
+	for i, g := range s.order {
+		if s.groups[g.id] != g || g.at != i || g.state == Dead {
 			return fmt.Errorf("coordinator: group %q (%v) is not where it belongs", g.id, g.state)
 		}
-		count++
 		states[g.state]++
 		visible += g.offsets.visible
 		open += len(g.offsets.staged)
@@ -38,9 +37,9 @@ func (s *Shard) check() error {
 			return fmt.Errorf("coordinator: group %q: %w", g.id, err)
 		}
 	}
-	if count != len(s.groups) || states != s.states || visible != s.offsets {
+	if len(s.order) != len(s.groups) || states != s.states || visible != s.offsets {
 		return fmt.Errorf("coordinator: %d groups of %d, states %v of %v, offsets %d of %d",
-			count, len(s.groups), states, s.states, visible, s.offsets)
+			len(s.order), len(s.groups), states, s.states, visible, s.offsets)
 	}
 	for number, topic := range s.topics.names {
 		if topic.uses != uses[uint32(number)] || topic.uses > 0 && s.topics.numbers[topic.name] != uint32(number) {
@@ -131,7 +130,11 @@ func (s *Shard) checkMember(g *group, m *member) error {
 
 func (s *Shard) checkOffsets(g *group, uses map[uint32]int) error {
 	visible := 0
-	for k, e := range g.offsets.entries {
+	for i := range g.offsets.entries.slots {
+		k, e := g.offsets.entries.slots[i].place, &g.offsets.entries.slots[i].entry
+		if g.offsets.entries.find(k) != e {
+			return fmt.Errorf("%s-%d is not found", s.topics.name(k), k.partition)
+		}
 		uses[k.topic]++
 		visible += one(e.base >= 0)
 		if e.pending < 0 || e.base < 0 && e.pending == 0 {
@@ -139,7 +142,7 @@ func (s *Shard) checkOffsets(g *group, uses map[uint32]int) error {
 		}
 	}
 	for k := range g.offsets.extras {
-		if g.offsets.entries[k].base < 0 {
+		if e := g.offsets.entries.find(k); e == nil || e.base < 0 {
 			return fmt.Errorf("metadata of %s-%d without an offset", s.topics.name(k), k.partition)
 		}
 	}

@@ -192,9 +192,8 @@ func (s *Shard) Loaded(epoch int32, now Now) {
 	}
 	defer s.answer()
 	s.life, s.lastReplayed = serving, nil
-	for g := s.first; g != nil; {
-		next := g.next
-		switch {
+	for i := len(s.order) - 1; i >= 0; i-- { // backwards, since a group may go
+		switch g := s.order[i]; {
 		case !g.recorded && g.offsets.empty():
 			s.bury(g)
 		case !g.recorded:
@@ -202,7 +201,6 @@ func (s *Shard) Loaded(epoch int32, now Now) {
 		default:
 			s.revive(g, now)
 		}
-		g = next
 	}
 }
 
@@ -224,10 +222,10 @@ func (s *Shard) Unload(epoch int32) {
 	}
 	s.epoch = max(s.epoch, epoch)
 	defer s.answer()
-	for s.first != nil {
-		s.bury(s.first)
+	for i := len(s.order) - 1; i >= 0; i-- {
+		s.bury(s.order[i])
 	}
 	s.life, s.lastReplayed = unloaded, nil
-	s.groups, s.topics, s.open, s.timers, s.places = map[string]*group{}, topics{}, nil, timers{}, nil
+	s.groups, s.order, s.topics, s.open, s.timers, s.places = map[string]*group{}, nil, topics{}, nil, timers{}, nil
 	s.bytes, s.records, s.commitWrites = nil, nil, nil
 }

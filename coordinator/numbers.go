@@ -21,9 +21,9 @@ func (s *Shard) Expired() uint64 { return s.expired }
 
 // VisitOffsets visits all committed offsets, ordered by topic and partition within a group, without allocating for each.
 func (s *Shard) VisitOffsets(visit func(group, topic string, partition int32, offset int64)) {
-	for g := s.first; g != nil; g = g.next {
+	for _, g := range s.order {
 		for _, k := range s.sorted(g) {
-			if e := g.offsets.entries[k]; e.base >= 0 {
+			if e := g.offsets.entries.find(k); e.base >= 0 {
 				visit(g.id, s.topics.name(k), k.partition, e.offset)
 			}
 		}

@@ -40,7 +40,7 @@ var nothingExtra = extra{expireMs: -1}
 // offsets are the committed offsets of a group. What they hold is what the journal says: of two batches that name a place the
 // one that stands later counts, whatever came first here.
 type offsets struct {
-	entries map[place]entry
+	entries table
 	extras  map[place]extra
 	visible int // entries that are committed
 	staged  []*staging
@@ -58,12 +58,12 @@ type stagedValue struct {
 	pending int32 // commits under way
 }
 
-func (o *offsets) empty() bool { return len(o.entries) == 0 && len(o.staged) == 0 }
+func (o *offsets) empty() bool { return o.entries.len() == 0 && len(o.staged) == 0 }
 
 // get is the committed offset of a place.
 func (o *offsets) get(k place) (value, bool) {
-	e, ok := o.entries[k]
-	if !ok || e.base < 0 {
+	e := o.entries.find(k)
+	if e == nil || e.base < 0 {
 		return value{}, false
 	}
 	return value{e.offset, e.commitMs, e.leaderEpoch, o.extra(k)}, true
@@ -78,7 +78,7 @@ func (o *offsets) extra(k place) extra {
 
 // unstable says whether commits of a place are under way or wait for the end of a transaction.
 func (o *offsets) unstable(k place) bool {
-	if o.entries[k].pending > 0 {
+	if e := o.entries.find(k); e != nil && e.pending > 0 {
 		return true
 	}
 	return slices.ContainsFunc(o.staged, func(t *staging) bool { _, ok := t.values[k]; return ok })
@@ -130,39 +130,31 @@ func (t *topics) release(k place) {
 }
 
 // expect counts a commit of a place that goes to the journal.
-func (s *Shard) expect(g *group, k place) {
-	e := s.entry(g, k)
-	e.pending++
-	g.offsets.entries[k] = e
-}
+func (s *Shard) expect(g *group, k place) { s.entry(g, k).pending++ }
 
-func (s *Shard) entry(g *group, k place) entry {
-	e, ok := g.offsets.entries[k]
-	if !ok {
-		if g.offsets.entries == nil {
-			g.offsets.entries = map[place]entry{}
-		}
+// entry finds or makes the entry of a place.
+func (s *Shard) entry(g *group, k place) *entry {
+	e := g.offsets.entries.find(k)
+	if e == nil {
 		s.topics.use(k)
-		e.base = -1
+		e = g.offsets.entries.insert(k, entry{base: -1})
 	}
 	return e
 }
 
-// put stores e, or takes the place out if nothing is left of it.
-func (s *Shard) put(g *group, k place, e entry) {
+// tidy takes a place out if nothing is left of it.
+func (s *Shard) tidy(g *group, k place, e *entry) {
 	if e.base < 0 && e.pending == 0 {
-		delete(g.offsets.entries, k)
+		g.offsets.entries.remove(k)
 		s.topics.release(k)
-		return
 	}
-	g.offsets.entries[k] = e
 }
 
 // failed ends a commit that is not in the journal.
 func (s *Shard) failed(g *group, k place) {
-	e := g.offsets.entries[k]
+	e := g.offsets.entries.find(k)
 	e.pending--
-	s.put(g, k, e)
+	s.tidy(g, k, e)
 }
 
 // landed ends a commit that stands in the journal at base.
@@ -181,32 +173,32 @@ func (s *Shard) landed(g *group, k place, v value, base int64) {
 func (s *Shard) apply(g *group, k place, v *value, base int64, ended int32) {
 	e := s.entry(g, k)
 	e.pending -= ended
-	if e.base <= base {
-		if e.base < 0 {
-			g.offsets.visible++
-			s.offsets++
-		}
-		e.offset, e.base, e.commitMs, e.leaderEpoch = v.offset, base, v.commitMs, v.leaderEpoch
-		if v.extra != nothingExtra {
-			if g.offsets.extras == nil {
-				g.offsets.extras = map[place]extra{}
-			}
-			g.offsets.extras[k] = v.extra
-		} else if g.offsets.extras != nil {
-			delete(g.offsets.extras, k)
-		}
+	if e.base > base {
+		return
 	}
-	g.offsets.entries[k] = e
+	if e.base < 0 {
+		g.offsets.visible++
+		s.offsets++
+	}
+	e.offset, e.base, e.commitMs, e.leaderEpoch = v.offset, base, v.commitMs, v.leaderEpoch
+	if v.extra != nothingExtra {
+		if g.offsets.extras == nil {
+			g.offsets.extras = map[place]extra{}
+		}
+		g.offsets.extras[k] = v.extra
+	} else if g.offsets.extras != nil {
+		delete(g.offsets.extras, k)
+	}
 }
 
 // erase applies a tombstone that stands in the journal at base: it takes what stands before.
 func (s *Shard) erase(g *group, k place, base int64) {
-	if e, ok := g.offsets.entries[k]; ok && e.base >= 0 && e.base <= base {
+	if e := g.offsets.entries.find(k); e != nil && e.base >= 0 && e.base <= base {
 		e.base = -1
 		g.offsets.visible--
 		s.offsets--
 		delete(g.offsets.extras, k)
-		s.put(g, k, e)
+		s.tidy(g, k, e)
 	}
 	for _, t := range slices.Clone(g.offsets.staged) {
 		if v, ok := t.values[k]; ok && v.base >= 0 && v.base <= base {
@@ -219,8 +211,8 @@ func (s *Shard) erase(g *group, k place, base int64) {
 // sorted lists the places of a group, by topic and partition, in a slice that is used again by the next call.
 func (s *Shard) sorted(g *group) []place {
 	s.places = s.places[:0]
-	for k := range g.offsets.entries {
-		s.places = append(s.places, k)
+	for i := range g.offsets.entries.slots {
+		s.places = append(s.places, g.offsets.entries.slots[i].place)
 	}
 	return s.sortPlaces()
 }

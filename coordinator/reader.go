@@ -68,10 +68,18 @@ func (r *reader) nullableString() []byte {
 	if n == -1 {
 		return nil
 	}
-	return r.take(n)
+	return r.takeString(n)
 }
 
-func (r *reader) string() []byte { return r.take(r.length(false)) }
+func (r *reader) string() []byte { return r.takeString(r.length(false)) }
+
+// takeString holds the limit of strings, which a compact one could exceed.
+func (r *reader) takeString(n int) []byte {
+	if n > stringMax {
+		n = -1
+	}
+	return r.take(n)
+}
 
 func (r *reader) bytes() []byte { return r.take(r.length(true)) }
 

@@ -37,11 +37,11 @@ type Shard struct {
 	epoch     int32 // the highest seen
 	loadEpoch int32
 
-	groups      map[string]*group
-	first, last *group
-	topics      topics
-	open        map[int64][]*group // the groups with offsets of a producer's open transaction
-	timers      timers
+	groups map[string]*group
+	order  []*group // the same groups
+	topics topics
+	open   map[int64][]*group // the groups with offsets of a producer's open transaction
+	timers timers
 
 	answers      []request // to be given when the shard is at rest
 	answered     int       // of them
@@ -80,14 +80,9 @@ func (s *Shard) admits(group string, named bool) error {
 }
 
 func (s *Shard) newGroup(id string, now Now) *group {
-	g := &group{id: strings.Clone(id), stateMs: now.UnixMilli, prev: s.last}
+	g := &group{id: strings.Clone(id), stateMs: now.UnixMilli, at: len(s.order)}
 	g.timer.owner = g
-	if s.last == nil {
-		s.first = g
-	} else {
-		s.last.next = g
-	}
-	s.last = g
+	s.order = append(s.order, g)
 	s.groups[g.id] = g
 	s.states[g.state]++
 	return g
@@ -107,17 +102,11 @@ func (s *Shard) bury(g *group) {
 	s.states[g.state]--
 	s.offsets -= g.offsets.visible
 	g.state = Dead
-	if g.prev == nil {
-		s.first = g.next
-	} else {
-		g.prev.next = g.next
-	}
-	if g.next == nil {
-		s.last = g.prev
-	} else {
-		g.next.prev = g.prev
-	}
-	g.prev, g.next = nil, nil
+	end := len(s.order) - 1
+	s.order[g.at] = s.order[end]
+	s.order[g.at].at = g.at
+	s.order[end] = nil
+	s.order = s.order[:end]
 	delete(s.groups, g.id)
 }
 
