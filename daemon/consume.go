@@ -30,6 +30,7 @@ type consuming struct {
 	delimiter     string
 	committed     bool
 	maxBytes      int32
+	group         membership
 }
 
 func consumeCommand() *cobra.Command {
@@ -40,7 +41,8 @@ func consumeCommand() *cobra.Command {
 		Args:  exactly(1),
 		Example: `  kring consume words --from-beginning --exit
   kring consume words -p 0 -o -10 --json
-  kring consume words -o @2026-01-31T12:00:00Z -n 5 --keys : --headers`,
+  kring consume words -o @2026-01-31T12:00:00Z -n 5 --keys : --headers
+  kring consume words --group readers --from-beginning -v`,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
 	}
 	c.flags(cmd)
@@ -60,6 +62,7 @@ func consumeCommand() *cobra.Command {
 	f.BoolVar(&c.committed, "read-committed", false, "leave out what a transaction has not committed")
 	f.Int32Var(&c.maxBytes, "fetch-max-bytes", 50<<20, "the most bytes asked for at once")
 	completeFlag(cmd, "offset", "beginning", "end")
+	c.group.flags(cmd, &c.client)
 	return cmd
 }
 
@@ -80,6 +83,14 @@ func (c *consuming) run(cmd *cobra.Command, topic string) error {
 	}
 	begin, err := parseOffset(c.offset)
 	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(cmd.OutOrStdout(), 64<<10)
+	p := &printer{out: out, json: c.asJSON, keys: keys, offsets: c.offsets, headers: c.headers, delimiter: delimiter}
+	if c.group.name != "" {
+		return c.join(cmd, topic, begin, p)
+	}
+	if err := c.group.unused(cmd); err != nil {
 		return err
 	}
 	adm, err := c.admin()
@@ -104,8 +115,6 @@ func (c *consuming) run(cmd *cobra.Command, topic string) error {
 		return err
 	}
 	defer cl.Close()
-	out := bufio.NewWriterSize(cmd.OutOrStdout(), 64<<10)
-	p := &printer{out: out, json: c.asJSON, keys: keys, offsets: c.offsets, headers: c.headers, delimiter: delimiter}
 	return c.loop(cmd.Context(), cl, topic, goals, p)
 }
 
@@ -114,8 +123,13 @@ func (c *consuming) options(topic string, goals map[int32]*goal) []kgo.Opt {
 	for partition, g := range goals {
 		from[partition] = kgo.NewOffset().At(g.next)
 	}
-	opts := []kgo.Opt{kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}), kgo.FetchMaxBytes(c.maxBytes),
-		kgo.FetchMaxPartitionBytes(min(c.maxBytes, 8<<20)), kgo.FetchMaxWait(time.Second), kgo.KeepControlRecords()}
+	return append(c.fetching(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}))
+}
+
+// fetching is how records are asked for.
+func (c *consuming) fetching() []kgo.Opt {
+	opts := []kgo.Opt{kgo.FetchMaxBytes(c.maxBytes), kgo.FetchMaxPartitionBytes(min(c.maxBytes, 8<<20)), kgo.FetchMaxWait(time.Second),
+		kgo.KeepControlRecords()}
 	if c.maxBytes > 100<<20 {
 		opts = append(opts, kgo.BrokerMaxReadBytes(c.maxBytes+1<<20))
 	}

@@ -24,7 +24,7 @@ func TestExamplesWorkAsPrinted(t *testing.T) {
 		for line := range strings.Lines(c.Example) {
 			switch line = strings.TrimSpace(line); {
 			case c.Name() == "broker" || c.Parent() == nil || c.Parent().Name() == "bench" || c.Name() == "bench" || strings.Contains(line, "/etc/"):
-			case c.Name() == "topics": // those of its commands say the same
+			case c.Name() == "topics" || c.Name() == "groups": // those of their commands say the same
 			case c.Name() == "delete":
 				last = append(last, line)
 			case c.Name() == "create":
@@ -46,7 +46,8 @@ func TestExamplesWorkAsPrinted(t *testing.T) {
 	for _, line := range lines {
 		run := line
 		for _, asks := range []string{"kring produce", "kring consume", "kring topics list", "kring topics describe", "kring topics alter",
-			"kring topics create", "kring topics delete"} {
+			"kring topics create", "kring topics delete", "kring groups list", "kring groups describe", "kring groups reset-offsets",
+			"kring groups delete"} {
 			run = strings.Replace(run, asks, asks+" -b "+b.addr, 1)
 		}
 		if strings.Contains(line, "kring consume") {

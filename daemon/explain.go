@@ -8,12 +8,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // ownWords say what some of Kafka's errors mean to who typed the command, where the broker sent no words of its own.
 var ownWords = map[*kerr.Error]string{
 	kerr.UnknownTopicOrPartition: "there is no such topic; kring topics list shows those there are",
+	kerr.GroupIDNotFound:         "there is no such group; kring groups list shows those there are",
+	kerr.NonEmptyGroup:           "the group has members; stop them first",
 	kerr.RecordListTooLarge:      "a batch is larger than the topic's segment.bytes; --max-message-bytes makes batches smaller",
 	kerr.MessageTooLarge:         "a record does not fit --max-message-bytes, or its batch not the topic's max.message.bytes",
 }
@@ -34,6 +37,15 @@ func explain(about string, err error, detail string) error {
 		detail = strings.TrimSuffix(known.Description, ".")
 	}
 	return fmt.Errorf("%s: %s: %s", about, known.Message, detail)
+}
+
+// unshard is what the first of several brokers said, where one request was divided among them.
+func unshard(err error) error {
+	var several *kadm.ShardErrors
+	if errors.As(err, &several) && len(several.Errs) > 0 {
+		return several.Errs[0].Err
+	}
+	return err
 }
 
 // said is an error as the one line a refusal has. That nobody listens where a client looked is the commonest of all, and says what

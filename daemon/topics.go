@@ -35,6 +35,7 @@ func topicsCommand() *cobra.Command {
 type outcomes struct {
 	out, err io.Writer
 	did      string
+	what     string // "group" and the like; "" for topics
 	forgiven error  // what counts as success
 	instead  string // what was so before, then
 	asked    int
@@ -59,7 +60,11 @@ func (o *outcomes) add(topic string, err error, detail string) {
 
 func (o *outcomes) result() error {
 	if o.failed > 0 && o.asked > 1 {
-		return fmt.Errorf("%d of %d topics failed", o.failed, o.asked)
+		what := o.what
+		if what == "" {
+			what = "topic"
+		}
+		return fmt.Errorf("%d of %s failed", o.failed, count(int64(o.asked), what))
 	}
 	return o.last
 }

@@ -170,7 +170,11 @@ func offsetOf(offsets kadm.ListedOffsets, topic string, partition int32) int64 {
 }
 
 func (d *described) print(out io.Writer) {
-	fmt.Fprintf(out, "%s  id %s, %s\n", d.Topic, d.ID, count(int64(len(d.Partitions)), "partition"))
+	fmt.Fprintf(out, "%s  id %s, %s", d.Topic, d.ID, count(int64(len(d.Partitions)), "partition"))
+	if d.Internal {
+		fmt.Fprint(out, ", internal")
+	}
+	fmt.Fprintln(out)
 	var settings []string
 	for k, v := range d.Config {
 		settings = append(settings, k+"="+v)
