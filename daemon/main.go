@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -51,10 +52,13 @@ func command() *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return wrong("%w; see %s --help", err, cmd.CommandPath()) })
-	root.AddCommand(brokerCommand(), probeCommand(), topicsCommand(), produceCommand(), consumeCommand(), logCommand(),
+	root.AddCommand(brokerCommand(), probeCommand(), topicsCommand(), groupsCommand(), produceCommand(), consumeCommand(), logCommand(),
 		benchCommand(), exitTopic())
 	return root
 }
+
+// sameOrder is how soon after a signal another one means the same: timeout(1) sends its own to the program and to its group.
+const sameOrder = 100 * time.Millisecond
 
 // signals ends the context by the first signal and the process by the second.
 func signals() context.Context {
@@ -67,7 +71,9 @@ func signals() context.Context {
 	go func() {
 		<-c
 		cancel()
-		<-c
+		for asked := time.Now(); time.Since(asked) < sameOrder; { // the one given twice is no second one
+			<-c
+		}
 		sayLastWords(hurryPatience)
 		os.Exit(exitKilled)
 	}()
