@@ -105,6 +105,7 @@ func (c *consuming) join(cmd *cobra.Command, topic string, begin offsetSpec, p *
 	if c.group.instance != "" {
 		opts = append(opts, kgo.InstanceID(c.group.instance))
 	}
+	lenient.Store(true) // the group would miss us until the session ends
 	if m.cl, err = c.open(opts...); err != nil {
 		return err
 	}

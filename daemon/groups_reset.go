@@ -61,7 +61,7 @@ changed. An offset outside of a partition becomes the nearest one inside.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVarP(&r.topics, "topic", "t", nil, "a `topic`, or topic:0,1,... for some of its partitions")
-	f.BoolVar(&r.allTopics, "all-topics", false, "every topic the group has committed offsets of")
+	f.BoolVar(&r.allTopics, "all-topics", false, "every partition the group has a committed offset of")
 	f.BoolVar(&r.execute, "execute", false, "set the offsets")
 	f.BoolVar(&r.export, "export", false, "print topic,partition,offset lines, as --from-file reads them")
 	f.BoolVar(&r.asJSON, "json", false, "one JSON object for each partition")
@@ -155,9 +155,11 @@ func (r *resetting) plan(cmd *cobra.Command, adm *kadm.Client, group string, sco
 		}
 	} else if r.allTopics {
 		scope = map[string][]int32{}
-		for topic := range committed {
-			scope[topic] = nil
-		}
+		committed.Each(func(o kadm.OffsetResponse) {
+			if o.Err == nil && o.At >= 0 {
+				scope[o.Topic] = append(scope[o.Topic], o.Partition)
+			}
+		})
 		if len(scope) == 0 {
 			return nil, fmt.Errorf("%s has committed no offsets", group)
 		}

@@ -291,3 +291,18 @@ func TestGroupFlagsNeedAGroup(t *testing.T) {
 		}
 	}
 }
+
+// TestSignalGivenTwiceIsOne ends a member as timeout(1) does: the second signal comes before the first is dealt with.
+func TestSignalGivenTwiceIsOne(t *testing.T) {
+	b := start(t, t.TempDir()+"/data", noDelay)
+	groupOf(t, b, "g")
+	m := &running{t: t, args: []string{"consume", "words", "-g", "g", "-v", "-b", b.addr}}
+	m.follow("assigned words 0,1,2")
+	_ = m.cmd.Process.Signal(syscall.SIGINT)
+	if status := m.end(syscall.SIGTERM); status != 0 {
+		t.Errorf("status %d", status)
+	}
+	if d := b.describedAs("g"); len(d.Members) != 0 {
+		t.Errorf("%+v", d.Members)
+	}
+}
