@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -57,8 +58,12 @@ func command() *cobra.Command {
 	return root
 }
 
-// sameOrder is how soon after a signal another one means the same: timeout(1) sends its own to the program and to its group.
+// sameOrder is how soon after a signal another one means the same to who is lenient: timeout(1) sends its own to the program and to
+// the process group.
 const sameOrder = 100 * time.Millisecond
+
+// lenient is set by a command that has something to finish which others wait for.
+var lenient atomic.Bool
 
 // signals ends the context by the first signal and the process by the second.
 func signals() context.Context {
@@ -71,8 +76,10 @@ func signals() context.Context {
 	go func() {
 		<-c
 		cancel()
-		for asked := time.Now(); time.Since(asked) < sameOrder; { // the one given twice is no second one
-			<-c
+		for asked := time.Now(); ; {
+			if <-c; time.Since(asked) >= sameOrder || !lenient.Load() {
+				break
+			}
 		}
 		sayLastWords(hurryPatience)
 		os.Exit(exitKilled)
