@@ -32,17 +32,23 @@ func logCommand() *cobra.Command {
 }
 
 func dumpCommand() *cobra.Command {
-	o := segment.DumpOptions{Open: openFile}
+	o := segment.DumpOptions{Open: openFile, Parser: parserOf}
+	offsets := false
 	cmd := &cobra.Command{
 		Use:   "dump FILE|DIR...",
 		Short: "Print segments, indexes and producer snapshots as Kafka's DumpLogSegments does",
 		Long: `Print .log, .index, .timeindex, .txnindex and .snapshot files as Kafka's DumpLogSegments does.
-A directory stands for all such files in it. Files are only read; a running broker is not disturbed.`,
+A directory stands for all such files in it. Files are only read; a running broker is not disturbed.
+Records of a partition of __consumer_offsets are decoded: groups and the offsets they have committed.`,
 		Args: atLeast(1),
 		Example: `  kring log dump kring-data/words-0
   kring log dump --records kring-data/words-0/00000000000000000000.log
-  kring log dump --verify-index-only kring-data/words-0 kring-data/words-1`,
+  kring log dump --verify-index-only kring-data/words-0 kring-data/words-1
+  kring log dump --records kring-data/__consumer_offsets-12`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if offsets {
+				o.PrintDataLog, o.Parser = true, func(string) segment.Parser { return parseOffsets }
+			}
 			files, err := logFiles(args)
 			if err != nil {
 				return err
@@ -57,6 +63,7 @@ A directory stands for all such files in it. Files are only read; a running brok
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&o.PrintDataLog, "records", "r", false, "print every record with key, value and headers")
+	f.BoolVar(&offsets, "offsets-decoder", false, "take every file for one of __consumer_offsets, and print its records")
 	f.BoolVar(&o.DeepIteration, "deep-iteration", false, "print every record without key and value")
 	f.BoolVar(&o.IndexSanity, "index-sanity-check", false, "only check that indexes are whole")
 	f.BoolVar(&o.VerifyIndexOnly, "verify-index-only", false, "print only what is wrong with an index")

@@ -24,9 +24,15 @@ type DumpOptions struct {
 	IndexSanity bool
 	// VerifyIndexOnly prints only what is wrong with an index.
 	VerifyIndexOnly bool
+	// Parser gives what makes text of the keys and values of a file's records, for PrintDataLog; nil where they are text. An empty
+	// payload is left out.
+	Parser func(file string) Parser
 	// Open gives a file by name and its size; if it is an io.Closer it is closed again.
 	Open func(name string) (io.ReaderAt, int64, error)
 }
+
+// Parser makes text of a record's key and value.
+type Parser func(offset int64, key, value []byte) (keyText, payload string)
 
 // Dump prints .log, .index, .timeindex, .txnindex and .snapshot files as Kafka's DumpLogSegments does. What is wrong with
 // a file is part of the output; an error means that a file could not be read.
@@ -53,6 +59,7 @@ type dumper struct {
 	w        *bufio.Writer
 	o        DumpOptions
 	problems []string // told after all files
+	parse    Parser   // of the file at hand
 }
 
 // dumpFile is a file being read.
@@ -123,6 +130,9 @@ func (d *dumper) file(name string) error {
 	defer f.close()
 	switch suffix {
 	case logSuffix:
+		if d.parse = nil; d.o.Parser != nil {
+			d.parse = d.o.Parser(name)
+		}
 		return d.log(f, base)
 	case indexSuffix:
 		return d.index(f, base)
@@ -247,12 +257,7 @@ func (d *dumper) records(b []byte, last *int64, gaps []string) []string {
 			}
 		}
 		if d.o.PrintDataLog && !(h.isV2() && h.v2().Control()) {
-			if r.Key != nil {
-				fmt.Fprintf(d.w, " key: %s", text(r.Key))
-			}
-			if r.Value != nil {
-				fmt.Fprintf(d.w, " payload: %s", text(r.Value))
-			}
+			d.data(r)
 		}
 		d.w.WriteByte('\n')
 	}
@@ -260,6 +265,23 @@ func (d *dumper) records(b []byte, last *int64, gaps []string) []string {
 		fmt.Fprintf(d.w, "| the records cannot be read on: %v\n", records.Err)
 	}
 	return gaps
+}
+
+// data prints a record's key and value.
+func (d *dumper) data(r *batch.Record) {
+	if d.parse != nil && r.Key != nil {
+		key, payload := d.parse(r.Offset, r.Key, r.Value)
+		if fmt.Fprintf(d.w, " key: %s", key); payload != "" {
+			fmt.Fprintf(d.w, " payload: %s", payload)
+		}
+		return
+	}
+	if r.Key != nil {
+		fmt.Fprintf(d.w, " key: %s", text(r.Key))
+	}
+	if r.Value != nil {
+		fmt.Fprintf(d.w, " payload: %s", text(r.Value))
+	}
 }
 
 func (d *dumper) control(b []byte) {

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"kring/coordinator"
+	"kring/segment"
+)
+
+// parserOf is what reads the records of a file, by the partition it belongs to.
+func parserOf(file string) segment.Parser {
+	dir, err := filepath.Abs(filepath.Dir(file))
+	if err == nil && strings.HasPrefix(filepath.Base(dir), "__consumer_offsets-") {
+		return parseOffsets
+	}
+	return nil
+}
+
+// parseOffsets prints a record of __consumer_offsets as kafka-dump-log --offsets-decoder does.
+func parseOffsets(offset int64, key, value []byte) (string, string) {
+	k, err := coordinator.DecodeKey(key)
+	if errors.Is(err, coordinator.ErrUnknownKey) {
+		return fmt.Sprintf("Unknown record type %d at offset %d, skipping.", k.Version, offset), ""
+	}
+	payload := "<DELETE>"
+	if err == nil && value != nil {
+		if k.Kind == coordinator.OffsetKey {
+			var v coordinator.OffsetValue
+			v, err = coordinator.DecodeOffset(value)
+			payload = v.String()
+		} else {
+			var v coordinator.GroupValue
+			v, err = coordinator.DecodeGroup(value)
+			payload = v.String()
+		}
+	}
+	if err != nil {
+		return fmt.Sprintf("Error at offset %d, skipping. %v", offset, err), ""
+	}
+	return k.String(), payload
+}
