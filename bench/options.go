@@ -30,6 +30,12 @@ type Options struct {
 	Acks int
 	// Rate is requests per second in all (open loop); 0 is a closed loop.
 	Rate float64
+	// Groups is the number of groups, named after Topic, Members those of each.
+	Groups, Members int
+	// Count is how many offsets are committed in all; 0: as many as Duration allows.
+	Count int64
+	// Clean is how long the offsets topic must keep its size to count as cleaned; 0: its size is told at once.
+	Clean time.Duration
 	// Warm is run but not measured; Duration is measured.
 	Warm, Duration time.Duration
 	// PIDs are the broker's processes, whose CPU and memory are counted.

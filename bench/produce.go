@@ -123,3 +123,23 @@ func (p *pace) wait() time.Time {
 	p.next = p.next.Add(p.every)
 	return slot
 }
+
+// until is wait that ends when quit is closed.
+func (p *pace) until(quit <-chan struct{}) (slot time.Time, ok bool) {
+	slot = p.next
+	if d := time.Until(slot); d > 0 {
+		select {
+		case <-quit:
+			return slot, false
+		case <-time.After(d):
+		}
+		slot = time.Now()
+	}
+	p.next = p.next.Add(p.every)
+	select {
+	case <-quit:
+		return slot, false
+	default:
+		return slot, true
+	}
+}

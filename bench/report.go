@@ -33,6 +33,10 @@ type Report struct {
 	Cores      float64 `json:"cpu_cores"`
 	ResidentMB float64 `json:"resident_mb"` // 2^20, at the end
 	PeakMB     float64 `json:"peak_mb"`
+	// Of Commits alone: offsets that were committed, and the size of the offsets topic after the broker has cleaned it, 10^6.
+	Offsets       int64   `json:"offsets,omitempty"`
+	OffsetsPerSec float64 `json:"offsets_per_second,omitempty"`
+	OffsetsMB     float64 `json:"offsets_topic_mb,omitempty"`
 }
 
 // meter measures a stretch of a run.
@@ -99,6 +103,9 @@ func (r *Report) WriteText(w io.Writer) {
 		if l.Max > 0 {
 			fmt.Fprintf(w, "%-22s p50 %.3f  p99 %.3f  p99.9 %.3f  max %.3f ms\n", "  "+name+":", l.P50, l.P99, l.P999, l.Max)
 		}
+	}
+	if r.Offsets > 0 {
+		fmt.Fprintf(w, "%-22s %d committed, %.0f/s; their topic takes %.1f MB\n", "  offsets:", r.Offsets, r.OffsetsPerSec, r.OffsetsMB)
 	}
 	line("answer", r.Ack)
 	line("end to end", r.EndToEnd)

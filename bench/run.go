@@ -65,10 +65,16 @@ func (r *run) merge(into *hdrhistogram.Histogram, from []time.Duration) {
 
 // measure lets the workers run through the warm-up and the measured time, then ends them.
 func (r *run) measure(ctx context.Context, load string) (*Report, error) {
+	rep, err := r.span(ctx, load)
+	return r.complete(ctx, rep, r.end(err))
+}
+
+// span is the warm-up and the measured time; the workers go on.
+func (r *run) span(ctx context.Context, load string) (*Report, error) {
 	r.wait(ctx, r.o.Warm, "warming up")
 	m, err := r.o.meter()
 	if err != nil {
-		return nil, r.end(err)
+		return nil, err
 	}
 	r.requests.Store(0)
 	r.bytes.Store(0)
@@ -77,13 +83,20 @@ func (r *run) measure(ctx context.Context, load string) (*Report, error) {
 	r.measuring.Store(false)
 	requests, bytes := r.requests.Load(), r.bytes.Load()
 	rep, err := m.report(load)
-	if err = r.end(err); err != nil {
+	if err == nil {
+		rep.count(requests, bytes)
+	}
+	return rep, err
+}
+
+// complete puts in what the workers left when they ended.
+func (r *run) complete(ctx context.Context, rep *Report, err error) (*Report, error) {
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	rep.count(requests, bytes)
 	rep.Ack, rep.EndToEnd = latency(r.ack), latency(r.e2e)
 	return rep, nil
 }

@@ -27,6 +27,12 @@ var loads = []load{
 	{"tail", "Produce at a rate while readers long-poll: latency from end to end",
 		"kring bench tail --rate 2000 --readers 6",
 		"topic partitions replication-factor config connections readers size records acks rate", bench.Tail},
+	{"settle", "Have many consumers join their groups at once", "kring bench settle --groups 5 --members 4",
+		"topic groups members", bench.Settle},
+	{"heartbeats", "Keep many groups alive, at a rate", "kring bench heartbeats --groups 20 --members 1 --rate 100",
+		"topic groups members rate", bench.Heartbeats},
+	{"commits", "Commit offsets for many groups as fast as answers come", "kring bench commits --groups 10 --records 4 --count 100000",
+		"topic partitions groups connections records count clean", bench.Commits},
 	{"idle", "Hold connections that do nothing", "kring bench idle --connections 1000", "connections", bench.Idle},
 }
 
@@ -101,7 +107,11 @@ func benchLoad(l load) *cobra.Command {
 	f.IntVar(&o.Conns, "connections", 1, "connections that produce, or are idle")
 	f.IntVar(&o.Readers, "readers", 1, "consuming connections")
 	f.IntVar(&o.Size, "size", 1024, "bytes of a record's value")
-	f.IntVar(&o.Records, "records", 1, "records in a request")
+	f.IntVar(&o.Records, "records", 1, "records, or committed partitions, in a request")
+	f.IntVar(&o.Groups, "groups", 10, "groups, named after the topic")
+	f.IntVar(&o.Members, "members", 1, "members of each group, a connection each")
+	f.Int64Var(&o.Count, "count", 0, "offsets to commit in all; 0: as many as the duration allows")
+	f.DurationVar(&o.Clean, "clean", 0, "wait until the offsets topic has kept its size for so long")
 	f.StringVarP(&o.Codec, "compression", "z", "none", "none, gzip, snappy, lz4 or zstd")
 	f.StringVar(&acks, "acks", "1", "0, 1 or all")
 	f.Float64Var(&o.Rate, "rate", 0, "requests per second in all; 0: as fast as answers come")
