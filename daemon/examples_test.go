@@ -14,7 +14,8 @@ import (
 // data in ./kring-data. Loads have a test of their own.
 func TestExamplesWorkAsPrinted(t *testing.T) {
 	dir := t.TempDir()
-	b := start(t, filepath.Join(dir, "kring-data"))
+	numbers := freeAddr(t)
+	b := start(t, filepath.Join(dir, "kring-data"), "kring.metrics.address="+numbers)
 	if err := os.WriteFile(filepath.Join(dir, "some.go"), []byte("package some\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func TestExamplesWorkAsPrinted(t *testing.T) {
 	b.kring("", "topics", "create", "words", "-p", "3").ok(t)
 	b.kring("1\n2\n3\n4\n5\n", "produce", "words").ok(t)
 	for _, line := range lines {
-		run := line
+		run := strings.Replace(strings.Replace(line, statsAddress, numbers, 1), "kring stats", "kring stats --address "+numbers, 1)
 		for _, asks := range []string{"kring produce", "kring consume", "kring topics list", "kring topics describe", "kring topics alter",
 			"kring topics create", "kring topics delete", "kring groups list", "kring groups describe", "kring groups reset-offsets",
 			"kring groups delete"} {

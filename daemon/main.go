@@ -54,7 +54,7 @@ func command() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return wrong("%w; see %s --help", err, cmd.CommandPath()) })
 	root.AddCommand(brokerCommand(), probeCommand(), topicsCommand(), groupsCommand(), produceCommand(), consumeCommand(), logCommand(),
-		benchCommand(), exitTopic())
+		statsCommand(), benchCommand(), exitTopic())
 	return root
 }
 

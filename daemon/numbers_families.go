@@ -3,6 +3,7 @@ package main
 import (
 	"strconv"
 
+	"kring/coordinator"
 	"kring/daemon/api"
 	"kring/daemon/broker"
 	"kring/daemon/server"
@@ -132,9 +133,9 @@ func (p *page) traffic() {
 		all.MessagesIn += c.good.Bytes.MessagesIn
 		all.BytesOut += c.good.Bytes.BytesOut
 	}
-	p.counter("bytes_in_total", "Bytes of record batches appended.")
+	p.counter("bytes_in_total", "Bytes of record batches that clients produced.")
 	p.is(all.BytesIn)
-	p.counter("messages_in_total", "Records appended.")
+	p.counter("messages_in_total", "Records that clients produced.")
 	p.is(all.MessagesIn)
 	p.counter("bytes_out_total", "Bytes of record batches fetched.")
 	p.is(all.BytesOut)
@@ -164,8 +165,10 @@ func (p *page) partitions() {
 		p.is(uint64(g.n))
 	}
 	topics, parts := broker.Merge(figures, p.n.most)
-	p.leftOut(sum.Partitions - len(parts))
+	p.gauge("partitions_left_out", "Partitions without numbers of their own, for kring.metrics.partitions.max.")
+	p.is(uint64(max(sum.Partitions-len(parts), 0)))
 	p.topics(topics)
+	p.groups(parts)
 	for _, f := range partitionFamilies {
 		p.gauge(f.name, f.help)
 		for i := range parts {
@@ -174,19 +177,14 @@ func (p *page) partitions() {
 	}
 }
 
-func (p *page) leftOut(partitions int) {
-	p.gauge("partitions_left_out", "Partitions without numbers of their own, since there are more than kring.metrics.partitions.max.")
-	p.is(uint64(max(partitions, 0)))
-}
-
 func (p *page) topics(topics []broker.TopicFigures) {
 	for _, f := range []struct {
 		name, help string
 		of         func(*broker.TopicFigures) uint64
 	}{
-		{"topic_bytes_in_total", "Bytes of record batches appended to a topic.",
+		{"topic_bytes_in_total", "Bytes of record batches that clients produced to a topic.",
 			func(t *broker.TopicFigures) uint64 { return t.BytesIn }},
-		{"topic_messages_in_total", "Records appended to a topic.", func(t *broker.TopicFigures) uint64 { return t.MessagesIn }},
+		{"topic_messages_in_total", "Records that clients produced to a topic.", func(t *broker.TopicFigures) uint64 { return t.MessagesIn }},
 		{"topic_bytes_out_total", "Bytes of record batches fetched from a topic.",
 			func(t *broker.TopicFigures) uint64 { return t.BytesOut }},
 	} {
@@ -195,6 +193,62 @@ func (p *page) topics(topics []broker.TopicFigures) {
 			p.is(f.of(&topics[i]), "topic", topics[i].Topic)
 		}
 	}
+}
+
+// groups are figures of consumer groups: sums, and each committed offset with its lag as far as the limit goes.
+func (p *page) groups(parts []broker.PartitionFigures) {
+	var sum broker.GroupFigures
+	for _, c := range p.loops {
+		sum.Add(&c.good.Groups)
+	}
+	p.gauge("groups", "Consumer groups, by Kafka's names of their states.")
+	for i, n := range sum.States {
+		if s := coordinator.State(i); s != coordinator.Dead {
+			p.is(uint64(n), "state", s.String())
+		}
+	}
+	p.counter("group_rebalances_total", "Generations of groups that began.")
+	p.is(sum.Rebalances)
+	p.counter("group_offset_commits_total", "Offsets that were committed.")
+	p.is(sum.Commits)
+	p.counter("group_offsets_expired_total", "Committed offsets that were forgotten because of their age.")
+	p.is(sum.Expired)
+	p.gauge("group_offsets", "Offsets that are committed, of all groups.")
+	p.is(uint64(sum.Offsets))
+	committed := broker.Lag(sum.Committed, parts, p.n.most)
+	p.gauge("group_offsets_left_out", "Committed offsets without numbers of their own, for kring.metrics.partitions.max.")
+	p.is(uint64(max(sum.Offsets-len(committed), 0)))
+	p.gauge("group_offset", "Offset a group has committed of a partition.")
+	for i := range committed {
+		c := &committed[i]
+		p.signed(c.Offset, "group", c.Group, "topic", c.Topic, "partition", strconv.Itoa(int(c.Partition)))
+	}
+	p.gauge("group_lag", "Records between what a group has committed and the partition's high watermark.")
+	for i := range committed {
+		if c := &committed[i]; c.Lag >= 0 {
+			p.signed(c.Lag, "group", c.Group, "topic", c.Topic, "partition", strconv.Itoa(int(c.Partition)))
+		}
+	}
+}
+
+func (p *page) cleaner() {
+	f := &p.loops[0].good.Cleaner
+	p.gauge("cleaner_running", "Logs that are being cleaned.")
+	p.is(uint64(f.Running))
+	p.gauge("cleaner_uncleanable_partitions", "Logs that cannot be cleaned and are left alone.")
+	p.is(uint64(f.Aside))
+	p.counter("cleaner_cleanings_total", "Cleanings that ended well.")
+	p.is(f.Cleanings)
+	p.counter("cleaner_read_bytes_total", "Bytes the cleaner has read.")
+	p.is(f.ReadBytes)
+	p.counter("cleaner_written_bytes_total", "Bytes the cleaner has written.")
+	p.is(f.WrittenBytes)
+	p.gauge("cleaner_max_dirty_ratio", "Dirty share of the dirtiest log when the cleaner last looked.")
+	p.float(f.DirtyRatio)
+	p.gauge("cleaner_cleanable_bytes", "Dirty bytes of all logs when the cleaner last looked.")
+	p.is(uint64(max(f.DirtyBytes, 0)))
+	p.gauge("cleaner_max_clean_seconds", "The longest cleaning since the start.")
+	p.float(f.Longest.Seconds())
 }
 
 // partitionFamilies are the numbers every partition has one of.

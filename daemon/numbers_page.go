@@ -83,6 +83,7 @@ func (p *page) write() {
 		p.connections()
 		p.traffic()
 		p.partitions()
+		p.cleaner()
 		p.rings()
 	}
 	p.process()

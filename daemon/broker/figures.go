@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"slices"
 
 	"kring/daemon/api"
@@ -24,6 +25,9 @@ type Figures struct {
 	// Logs is the sum over all partitions of the loop; Partitions are some of them, in no order.
 	Logs       LogFigures
 	Partitions []PartitionFigures
+	Groups     GroupFigures
+	// Cleaner is what the log cleaner has done; on loop 0 alone.
+	Cleaner CleanerFigures
 }
 
 // TopicFigures is what one loop has counted of a topic since it came, or since the start.
@@ -78,7 +82,7 @@ func (b *Broker) Figures(loop, most int, f *Figures, done func()) {
 }
 
 func (s *shard) figures(t *ring.Task, most int, f *Figures) {
-	*f = Figures{APIs: f.APIs[:0], Topics: f.Topics[:0], Partitions: f.Partitions[:0]}
+	*f = Figures{APIs: f.APIs[:0], Topics: f.Topics[:0], Partitions: f.Partitions[:0], Groups: GroupFigures{Committed: f.Groups.Committed[:0]}}
 	all := s.replicas()
 	for i, r := range all {
 		if i%figuresPiece == figuresPiece-1 {
@@ -88,6 +92,7 @@ func (s *shard) figures(t *ring.Task, most int, f *Figures) {
 			f.add(r, most)
 		}
 	}
+	s.groupFigures(t, most, &f.Groups)
 	f.Logs.OpenFiles = s.files.Open()
 	for topic := range s.ctx.Topics() {
 		if bytes := topic.Bytes(); bytes != (api.TopicFigures{}) && len(f.Topics) < most {
@@ -97,7 +102,7 @@ func (s *shard) figures(t *ring.Task, most int, f *Figures) {
 	f.Ring, f.Server, f.APIs = ring.StatsOf(s.loop), s.server.Counters(), s.server.APIs(f.APIs)
 	f.Connections, f.Busy, f.Held, f.Bytes = s.server.Count(), s.server.Busy(), s.server.Held(), s.ctx.Bytes()
 	if s.id == 0 {
-		f.Refused = s.b.gate.Refused
+		f.Refused, f.Cleaner = s.b.gate.Refused, s.b.Cleaner()
 	}
 }
 
@@ -146,17 +151,9 @@ func Merge(all []*Figures, most int) (topics []TopicFigures, partitions []Partit
 		}
 		partitions = append(partitions, f.Partitions...)
 	}
-	slices.SortFunc(topics, func(a, b TopicFigures) int { return compare(a.Topic, b.Topic, 0, 0) })
-	slices.SortFunc(partitions, func(a, b PartitionFigures) int { return compare(a.Topic, b.Topic, a.Partition, b.Partition) })
+	slices.SortFunc(topics, func(a, b TopicFigures) int { return cmp.Compare(a.Topic, b.Topic) })
+	slices.SortFunc(partitions, func(a, b PartitionFigures) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	})
 	return topics[:min(len(topics), most)], partitions[:min(len(partitions), most)]
-}
-
-func compare(a, b string, i, j int32) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return int(i - j)
 }
