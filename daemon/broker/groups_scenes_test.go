@@ -435,12 +435,7 @@ func staticMembers(s *script) {
 func play(t testing.TB, p place) []string {
 	s := newScript(t, p)
 	defer s.close()
-	c := s.conn("admin")
-	for name, count := range map[string]int32{"t": 4, "u": 1} {
-		if code := c.createTopic(name, count); code != wire.None && code != wire.TopicAlreadyExists {
-			t.Fatalf("%s: %v", name, code)
-		}
-	}
+	s.create("admin")
 	for _, scene := range scenes {
 		s.say("# %s", scene.name)
 		scene.play(s)

@@ -17,14 +17,19 @@ import (
 func settled(t testing.TB, p place) *script {
 	t.Helper()
 	s := newScript(t, p)
-	c := s.conn("c")
-	for name, count := range map[string]int32{"t": 4, "u": 1} {
-		if code := c.createTopic(name, count); code != wire.None && code != wire.TopicAlreadyExists {
-			t.Fatalf("%s: %v", name, code)
-		}
-	}
+	s.create("c")
 	s.served()
 	return s
+}
+
+// create makes the topics t, of 4 partitions, and u, of one.
+func (s *script) create(conn string) {
+	s.t.Helper()
+	for i, name := range []string{"t", "u"} {
+		if code := s.conn(conn).createTopic(name, []int32{4, 1}[i]); code != wire.None && code != wire.TopicAlreadyExists {
+			s.t.Fatalf("%s: %v", name, code)
+		}
+	}
 }
 
 // served waits until every group is served: one of each partition.
@@ -310,16 +315,23 @@ func TestStopAnswersWhoWaits(t *testing.T) {
 		s.until("c", describeRequest(false, "g"), 5, func(r kmsg.Response) bool {
 			return r.(*kmsg.DescribeGroupsResponse).Groups[0].State == "PreparingRebalance"
 		})
-		answered := make(chan wire.Code, 1)
+		answered := make(chan error, 1)
+		read := func() {
+			r, err := s.conns["b"].tryReceive(s.under["b"][0])
+			if err == nil {
+				err = wire.Code(r.(*kmsg.JoinGroupResponse).ErrorCode)
+			}
+			answered <- err
+		}
 		if _, ok := p.(*real); ok {
-			go func() { answered <- wire.Code(s.read("b").(*kmsg.JoinGroupResponse).ErrorCode) }()
+			go read()
 			p.stop()
 		} else {
 			p.stop()
-			answered <- wire.Code(s.read("b").(*kmsg.JoinGroupResponse).ErrorCode)
+			read()
 		}
-		if code := <-answered; code != wire.NotCoordinator {
-			t.Error(code)
+		if err := <-answered; err != wire.NotCoordinator {
+			t.Error(err)
 		}
 	})
 }
