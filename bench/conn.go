@@ -14,6 +14,9 @@ import (
 // frameMax is the largest answer taken: more than any fetch here asks for.
 const frameMax = 256 << 20
 
+// dialMax is long: a broker to which thousands connect at once takes its time.
+const dialMax = 30 * time.Second
+
 // conn is one connection with one request under way at a time.
 type conn struct {
 	net.Conn
@@ -23,7 +26,7 @@ type conn struct {
 }
 
 func dial(addr string) (*conn, error) {
-	c, err := net.DialTimeout("tcp", addr, 5*time.Second)
+	c, err := net.DialTimeout("tcp", addr, dialMax)
 	if err != nil {
 		return nil, err
 	}

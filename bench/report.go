@@ -68,6 +68,15 @@ func (m *meter) report(load string) (*Report, error) {
 	return r, nil
 }
 
+// Memory reports what the broker's processes hold now.
+func Memory(o Options) (*Report, error) {
+	m, err := o.meter()
+	if err != nil {
+		return nil, err
+	}
+	return m.report("memory")
+}
+
 // count fills in what depends on how much was done.
 func (r *Report) count(requests, bytes int64) {
 	cpu := r.Cores * r.Seconds

@@ -21,6 +21,7 @@ type load struct {
 	figures    []figure
 	keep       bool // leave the last round's topic for the next load
 	reads      bool // reads what the load before it left
+	restarts   bool // is run, and then the broker is restarted and timed until it has all offsets
 }
 
 type figure struct {
@@ -39,31 +40,54 @@ var (
 	e50      = figure{"end to end p50 ms", func(r *bench.Report) float64 { return r.EndToEnd.P50 }}
 	e99      = figure{"end to end p99 ms", func(r *bench.Report) float64 { return r.EndToEnd.P99 }}
 	e999     = figure{"end to end p99.9 ms", func(r *bench.Report) float64 { return r.EndToEnd.P999 }}
+	seconds  = figure{"seconds", func(r *bench.Report) float64 { return r.Seconds }}
+	cores    = figure{"cores", func(r *bench.Report) float64 { return r.Cores }}
+	offsets  = figure{"offsets/s", func(r *bench.Report) float64 { return r.OffsetsPerSec }}
+	topicMB  = figure{"offsets topic MB", func(r *bench.Report) float64 { return r.OffsetsMB }}
 	resident = figure{"peak resident MB", func(r *bench.Report) float64 { return r.PeakMB }}
 )
 
 var loads = []load{
 	{"requests", "1-record 1 KiB requests, 50 connections, closed loop", func(o *bench.Options) {}, bench.Produce,
-		[]figure{cpuPerM, perSec, p50, p99, p999, resident}, false, false},
+		[]figure{cpuPerM, perSec, p50, p99, p999, resident}, false, false, false},
 	{"rate", "the same at 5,000 requests/s", func(o *bench.Options) { o.Rate = 5000 }, bench.Produce,
-		[]figure{cpuPerM, p50, p99, p999, resident}, false, false},
+		[]figure{cpuPerM, p50, p99, p999, resident}, false, false, false},
 	{"tail", "2,000 records/s end to end, 12 producers, 6 long-polling readers",
 		func(o *bench.Options) { o.Rate, o.Conns = 2000, 12 }, bench.Tail,
-		[]figure{cpuPerM, e50, e99, e999, p99, p999, resident}, false, false},
+		[]figure{cpuPerM, e50, e99, e999, p99, p999, resident}, false, false, false},
 	{"batches", "128 KiB batches, acks 1, 6 connections, 6 partitions", func(o *bench.Options) { o.Conns, o.Records = 6, 127 }, bench.Produce,
-		[]figure{cpuPerGB, mbPerSec, p99, resident}, true, false},
+		[]figure{cpuPerGB, mbPerSec, p99, resident}, true, false, false},
 	{"consume", "consuming those from the page cache, 6 readers", func(o *bench.Options) { o.Readers = 6 }, bench.Consume,
-		[]figure{cpuPerGB, mbPerSec, p99, resident}, false, true},
+		[]figure{cpuPerGB, mbPerSec, p99, resident}, false, true, false},
 	{"wide", "1,000 connections on 1,000 partitions, 1-record 1 KiB requests",
 		func(o *bench.Options) { o.Conns, o.Partitions = 1000, 1000 }, bench.Produce,
-		[]figure{cpuPerM, perSec, p99, resident}, false, false},
+		[]figure{cpuPerM, perSec, p99, resident}, false, false, false},
+	{"settle", "1,000 consumers in 100 groups join at once", func(o *bench.Options) { o.Groups, o.Members = 100, 10 }, bench.Settle,
+		[]figure{seconds, cpuPerM, resident}, false, false, false},
+	{"heartbeats", "10,000 groups of one member, 100,000 heartbeats a minute, a connection for each",
+		func(o *bench.Options) {
+			o.Groups, o.Members, o.Rate, o.Duration = 10000, 1, 100000./60, max(o.Duration, 30*time.Second)
+		}, bench.Heartbeats,
+		[]figure{cpuPerM, cores, p50, p99, resident}, false, false, false},
+	{"commits", "10 million commits, 10 partitions in a request, 16 connections, 100 groups", commits(10_000_000, 100, 10), bench.Commits,
+		[]figure{cpuPerM, offsets, topicMB, p99, resident}, false, false, false},
+	{"replay", "a million offsets of 10,000 groups, and a restart: from exec to the last group's offsets",
+		commits(1_000_000, 10000, 100), bench.Commits, []figure{seconds, resident}, false, false, true},
 	codec("gzip"), codec("snappy"), codec("lz4"), codec("zstd"),
+}
+
+// commits sets a load that commits count offsets.
+func commits(count int64, groups, partitions int) func(*bench.Options) {
+	return func(o *bench.Options) {
+		o.Groups, o.Members, o.Conns, o.Records, o.Partitions, o.Count = groups, 1, 16, partitions, partitions, count
+		o.Clean = 20 * time.Second // Kafka's cleaner looks every 15
+	}
 }
 
 func codec(name string) load {
 	return load{name, "the batches compressed with " + name + " (bytes are those before compression)",
 		func(o *bench.Options) { o.Conns, o.Records, o.Codec = 6, 127, name }, bench.Produce,
-		[]figure{cpuPerGB, mbPerSec, p99, resident}, false, false}
+		[]figure{cpuPerGB, mbPerSec, p99, resident}, false, false, false}
 }
 
 func choose(list string) ([]load, error) {
@@ -97,6 +121,9 @@ func (l load) compare(ctx context.Context, s settings, sides []*side) error {
 			l.set(&o)
 			fmt.Fprintf(os.Stderr, "%s: round %d, %s\n", l.name, round+1, b.name)
 			r, err := l.run(ctx, o)
+			if err == nil && l.restarts {
+				r, err = b.restart(ctx, s, o)
+			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", b.name, err)
 			}

@@ -42,7 +42,12 @@ func (b *side) start(ctx context.Context, s settings) error {
 	if err := script(ctx, "zk", zk, "clientPort=12181"); err != nil {
 		return err
 	}
-	err = script(ctx, "kafka", kafka, "port="+strconv.Itoa(b.port), "zookeeper.connect=127.0.0.1:12181", "log.segment.delete.delay.ms=1000")
+	return b.startKafka(ctx)
+}
+
+func (b *side) startKafka(ctx context.Context) error {
+	kafka := b.dirs[0]
+	err := script(ctx, "kafka", kafka, "port="+strconv.Itoa(b.port), "zookeeper.connect=127.0.0.1:12181", "log.segment.delete.delay.ms=1000")
 	if err != nil {
 		return err
 	}
@@ -55,26 +60,62 @@ func (b *side) start(ctx context.Context, s settings) error {
 }
 
 func (b *side) startKring(ctx context.Context, s settings) error {
-	log, err := os.Create(s.dir + "/kring.log")
+	start := time.Now()
+	if err := b.runKring(s); err != nil {
+		return err
+	}
+	if _, err := bench.First(ctx, b.options("first")); err != nil {
+		return fmt.Errorf("%w (see %s/kring.log)", err, s.dir)
+	}
+	fmt.Printf("kring: exec to the first acknowledged record: %.0f ms\n", float64(time.Since(start).Microseconds())/1000)
+	return nil
+}
+
+func (b *side) runKring(s settings) error {
+	log, err := os.OpenFile(s.dir+"/kring.log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
 	args := []string{"broker", "--override", "log.dirs=" + s.dir + "/kring",
 		"--override", "listeners=PLAINTEXT://127.0.0.1:" + strconv.Itoa(b.port),
-		"--override", "log.segment.delete.delay.ms=1000"}
+		"--override", "log.segment.delete.delay.ms=1000", "--override", "group.initial.rebalance.delay.ms=0"}
 	b.child = exec.Command(s.kring, append(args, strings.Fields(s.kringArgs)...)...)
 	b.child.Stdout, b.child.Stderr = log, log
-	start := time.Now()
 	if err := b.child.Start(); err != nil {
 		return err
 	}
 	b.pid = b.child.Process.Pid
-	if _, err := bench.First(ctx, b.options("first")); err != nil {
-		return fmt.Errorf("%w (see %s)", err, log.Name())
-	}
-	fmt.Printf("kring: exec to the first acknowledged record: %.0f ms\n", float64(time.Since(start).Microseconds())/1000)
 	return nil
+}
+
+// restart stops the broker and starts it again; Seconds of the report is the time from exec until it has answered for the offsets of
+// every group.
+func (b *side) restart(ctx context.Context, s settings, o bench.Options) (*bench.Report, error) {
+	started := make(chan error, 1)
+	if b.child != nil {
+		b.child.Process.Signal(syscall.SIGTERM)
+		b.child.Wait()
+		started <- b.runKring(s)
+	} else {
+		if err := script(ctx, "stop", b.dirs[0]); err != nil {
+			return nil, err
+		}
+		go func() { started <- b.startKafka(ctx) }() // it returns when Kafka says that it has started
+	}
+	took, err := bench.FirstOffsets(ctx, o)
+	if e := <-started; err == nil {
+		err = e
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.PIDs = []int{b.pid}
+	r, err := bench.Memory(o)
+	if err == nil {
+		r.Load, r.Seconds = "replay", took.Seconds()
+	}
+	return r, err
 }
 
 func (b *side) stop() {
