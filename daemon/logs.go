@@ -19,9 +19,11 @@ import (
 // reads them.
 type logs struct {
 	*slog.Logger
-	level  slog.LevelVar
-	queue  *lineQueue
-	counts [4]atomic.Uint64 // lines by level: debug, info, warn, error
+	level slog.LevelVar
+	// configured is the setting the level was last taken from.
+	configured string
+	queue      *lineQueue
+	counts     [4]atomic.Uint64 // lines by level: debug, info, warn, error
 }
 
 // newLogs makes the log of a broker. Where the journal reads out, each line begins with its priority as sd-daemon(3) wants it, and
@@ -38,10 +40,32 @@ func newLogs(out io.Writer, c *config.Config) *logs {
 	return l
 }
 
-// configure puts the settings of the log in force that may change at run time.
+// configure puts the settings of the log in force that may change at run time. A level that a client has set stays until the setting
+// changes.
 func (l *logs) configure(c *config.Config) {
-	var level slog.Level
-	if level.UnmarshalText([]byte(c.LogLevel)) == nil { // config has checked it
+	if c.LogLevel != l.configured {
+		l.configured = c.LogLevel
+		l.SetLevel(strings.ToUpper(c.LogLevel))
+	}
+}
+
+// levelNames are Kafka's names of levels; slog has no names for the first and the last.
+var levelNames = map[string]slog.Level{"TRACE": slog.LevelDebug - 4, "DEBUG": slog.LevelDebug, "INFO": slog.LevelInfo,
+	"WARN": slog.LevelWarn, "ERROR": slog.LevelError, "FATAL": slog.LevelError + 4}
+
+// Level is the least level that is logged, by Kafka's name of it.
+func (l *logs) Level() string {
+	for name, level := range levelNames {
+		if level == l.level.Level() {
+			return name
+		}
+	}
+	return ""
+}
+
+// SetLevel sets it, if there is one of that name.
+func (l *logs) SetLevel(name string) {
+	if level, ok := levelNames[name]; ok {
 		l.level.Set(level)
 	}
 }

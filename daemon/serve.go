@@ -145,7 +145,7 @@ func descriptors(log *slog.Logger) int {
 
 func (r *run) start(t *ring.Task) {
 	b, err := broker.Start(t, broker.Options{Loops: r.kernel.Loops(), Config: r.cfg, Open: openStore, Log: r.log.Logger, Fatal: r.fatal,
-		Descriptors: descriptors(r.log.Logger), Told: r.told, Settings: r.log.configure})
+		Descriptors: descriptors(r.log.Logger), Told: r.told, Settings: r.log.configure, Levels: r.log})
 	if err != nil {
 		r.err = &failure{startStatus(err), err}
 		r.kernel.Stop()

@@ -62,6 +62,8 @@ func (c *Context) alter(all []alteration, validateOnly bool, done func()) {
 			a.err = refuse("Each resource must appear at most once.")
 		} else if a.err = c.check(a); a.err == nil && a.Resource != 0 {
 			ask, at = append(ask, a.AlterConfig), append(at, i)
+		} else if a.err == nil && !validateOnly {
+			c.setLevels(a.Ops)
 		}
 	}
 	if len(ask) == 0 {
@@ -106,12 +108,10 @@ func (c *Context) check(a *alteration) error {
 			return c.thisBroker("Node", a.name, "")
 		}
 	case kmsg.ConfigResourceTypeBrokerLogger:
-		if err := c.thisBroker("Node", a.name, ""); err != nil {
-			return err
+		if !a.Replace {
+			return c.checkLevels(a)
 		}
-		if len(a.Ops) > 0 {
-			return refuse("There is no logger of the name %s", a.Ops[0].Name)
-		}
+		return refuse("Unknown resource type %d", a.kind)
 	default:
 		return refuse("Unknown resource type %d", a.kind)
 	}

@@ -28,10 +28,18 @@ type Node struct {
 	// Controller is used on loop 0 only: see Context.Control.
 	Controller *controller.Controller
 	Log        *slog.Logger
+	// Levels is the level of the log: what DescribeConfigs and IncrementalAlterConfigs call the root logger; nil if there is none.
+	Levels Levels
 
 	image  atomic.Pointer[metadata.Image]
 	config atomic.Pointer[config.Config]
 	groups nodeGroups
+}
+
+// Levels has a level of a log by Kafka's name of it, until it is set again or the process ends. Any loop calls it.
+type Levels interface {
+	Level() string
+	SetLevel(string)
 }
 
 // Image is the latest picture of the cluster.

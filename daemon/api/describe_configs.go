@@ -53,6 +53,9 @@ func describeConfigs(c *Context, r *server.Request) {
 				rr.ErrorCode, rr.ErrorMessage = int16(codeOf(err)), messageOf(err)
 			}
 		}
+		if err == nil && rr.ErrorCode == 0 {
+			rr.ErrorMessage = new(string)
+		}
 		size += considered * len(entries)
 		rr.Configs = make([]kmsg.DescribeConfigsResponseResourceConfig, 0, len(entries))
 		for i := range entries {
@@ -108,7 +111,7 @@ func settingsOf(c *Context, resource *kmsg.DescribeConfigsRequestResource) ([]co
 		}
 		return c.Config().DescribeBroker(), nil
 	case kmsg.ConfigResourceTypeBrokerLogger:
-		return nil, c.thisBroker("Broker", name, "") // there are no loggers with levels of their own
+		return c.loggers(name)
 	}
 	return nil, refuse("Unsupported resource type: %d", resource.ResourceType)
 }
@@ -146,6 +149,9 @@ func described(m *kmsg.DescribeConfigsRequest, e *config.Entry) kmsg.DescribeCon
 	}
 	if m.IncludeDocumentation {
 		rc.Documentation = optional(e.Doc)
+	}
+	if e.Source == config.SourceLogger {
+		rc.ConfigSynonyms, rc.Documentation = nil, new(string)
 	}
 	return rc
 }

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"strings"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"kring/wire/batch"
@@ -17,7 +19,7 @@ type adminCase struct {
 // eachAdminCase calls fn for every case and version. The broker has id 1 and nothing on it before.
 func eachAdminCase(fn func(a adminCase, version int16)) {
 	for _, cases := range [][]adminCase{setUpCases(), logDirCases(), producerCases(), quotaCases(), scramCases(), aclCases(), electionCases(),
-		reassignmentCases(), featureCases(), transactionCases(), tokenCases(), leaderlessCases()} {
+		reassignmentCases(), featureCases(), transactionCases(), tokenCases(), leaderlessCases(), configCases(), loggerCases()} {
 		for _, a := range cases {
 			for v := a.first; v <= a.last; v++ {
 				fn(a, v)
@@ -211,4 +213,71 @@ func leaderlessCases() []adminCase {
 	dirs := kmsg.NewPtrDescribeLogDirsRequest()
 	dirs.Topics = []kmsg.DescribeLogDirsRequestTopic{{Topic: "far", Partitions: []int32{0}}}
 	return []adminCase{assigned("far", 2), {"nobody's log", 4, 4, dirs, false}}
+}
+
+// altered is an IncrementalAlterConfigs of one resource; ops are name=value, -name (delete), name+=value, name-=value.
+func altered(name string, kind kmsg.ConfigResourceType, resource string, ops ...string) adminCase {
+	m := kmsg.NewPtrIncrementalAlterConfigsRequest()
+	r := kmsg.IncrementalAlterConfigsRequestResource{ResourceType: kind, ResourceName: resource}
+	for _, op := range ops {
+		key, value, set := strings.Cut(op, "=")
+		c := kmsg.IncrementalAlterConfigsRequestResourceConfig{Name: key}
+		switch {
+		case strings.HasPrefix(op, "-"):
+			c.Op, c.Name = kmsg.IncrementalAlterConfigOpDelete, op[1:]
+		case strings.HasSuffix(key, "+"):
+			c.Op, c.Name = kmsg.IncrementalAlterConfigOpAppend, key[:len(key)-1]
+		case strings.HasSuffix(key, "-"):
+			c.Op, c.Name = kmsg.IncrementalAlterConfigOpSubtract, key[:len(key)-1]
+		}
+		if set {
+			c.Value = &value
+		}
+		r.Configs = append(r.Configs, c)
+	}
+	m.Resources = append(m.Resources, r)
+	return adminCase{name, 0, 1, m, false}
+}
+
+func describedConfigs(name string, kind kmsg.ConfigResourceType, resource string, names ...string) adminCase {
+	m := kmsg.NewPtrDescribeConfigsRequest()
+	m.IncludeSynonyms = true
+	m.Resources = []kmsg.DescribeConfigsRequestResource{{ResourceType: kind, ResourceName: resource, ConfigNames: names}}
+	return adminCase{name, 1, 4, m, false}
+}
+
+func configCases() []adminCase {
+	const broker = kmsg.ConfigResourceTypeBroker
+	names := []string{"message.max.bytes", "log.retention.ms", "log.cleaner.threads", "log.cleaner.io.max.bytes.per.second", "broker.id",
+		"follower.replication.throttled.rate", "min.insync.replicas", "log.cleanup.policy", "max.connections.per.ip", "no.such.setting"}
+	all := func(name string) adminCase { return describedConfigs(name, broker, "1", names...) }
+	return []adminCase{all("settings"),
+		altered("set for all", broker, "", "message.max.bytes=2000000", "log.retention.ms=1000000", "log.cleaner.io.max.bytes.per.second=1000000.5"),
+		altered("set for one", broker, "1", "message.max.bytes=3000000", "log.cleaner.threads=2", "log.cleanup.policy=compact,delete",
+			"follower.replication.throttled.rate=5", "max.connections.per.ip=1000"),
+		all("settings set"), describedConfigs("settings of all", broker, "", names...),
+		altered("read only", broker, "1", "num.partitions=8"), altered("of one for all", broker, "", "max.connections.per.ip.overrides="),
+		altered("unknown", broker, "1", "my.plugin.setting=8"), altered("too small", broker, "1", "log.cleaner.threads=0"),
+		altered("appended", broker, "1", "log.cleanup.policy-=delete"), altered("appended to a number", broker, "1", "message.max.bytes+=1"),
+		all("settings appended"),
+		altered("away", broker, "1", "-message.max.bytes", "-log.cleaner.threads", "-log.cleanup.policy", "-follower.replication.throttled.rate",
+			"-max.connections.per.ip", "-my.plugin.setting"),
+		altered("away for all", broker, "", "-message.max.bytes", "-log.retention.ms", "-log.cleaner.io.max.bytes.per.second"), all("settings away")}
+}
+
+func loggerCases() []adminCase {
+	const logger = kmsg.ConfigResourceTypeBrokerLogger
+	replaced := kmsg.NewPtrAlterConfigsRequest()
+	replaced.Resources = []kmsg.AlterConfigsRequestResource{{ResourceType: logger, ResourceName: "1",
+		Configs: []kmsg.AlterConfigsRequestResourceConfig{{Name: "root", Value: str("WARN")}}}}
+	validated := altered("validated", logger, "1", "root=ERROR")
+	validated.request.(*kmsg.IncrementalAlterConfigsRequest).ValidateOnly = true
+	return []adminCase{describedConfigs("loggers", logger, "1"), describedConfigs("root", logger, "1", "root"), describedConfigs("no logger", logger, "1", "nobody"),
+		describedConfigs("another's loggers", logger, "2"), describedConfigs("nobody's loggers", logger, ""),
+		altered("louder", logger, "1", "root=DEBUG"), describedConfigs("louder root", logger, "1", "root"), validated,
+		altered("an unknown logger", logger, "1", "nobody=DEBUG"), altered("an unknown level", logger, "1", "root=LOUD"),
+		altered("level away", logger, "1", "-root"), altered("unknown level away", logger, "1", "-nobody"), altered("level appended", logger, "1", "root+=INFO"),
+		altered("another's level", logger, "2", "root=INFO"), altered("level for all", logger, "", "root=INFO"), altered("nothing", logger, "1"),
+		{"replaced", 0, 2, replaced, false}, altered("small", logger, "1", "root=info"), altered("as before", logger, "1", "root=INFO"),
+		describedConfigs("root as before", logger, "1", "root")}
 }

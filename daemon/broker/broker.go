@@ -39,6 +39,8 @@ type Options struct {
 	Fatal func(error)
 	// Told, if set, is called on loop 0 as start and stop go on.
 	Told func(Stage)
+	// Levels is the level of Log, for clients to see and set; nil for none.
+	Levels api.Levels
 	// Settings, if set, is called on loop 0 when the broker's settings have changed.
 	Settings func(*config.Config)
 }
@@ -149,7 +151,7 @@ func (b *Broker) openStore(t *ring.Task) error {
 		return fmt.Errorf("opening the store: %w", err)
 	}
 	b.store = store
-	b.node = &api.Node{Log: b.log, PartitionsMost: b.o.PartitionsMost}
+	b.node = &api.Node{Log: b.log, Levels: b.o.Levels, PartitionsMost: b.o.PartitionsMost}
 	for _, d := range b.dirs {
 		b.node.LogDirs = append(b.node.LogDirs, d.Path())
 	}

@@ -112,7 +112,7 @@ func (s *sim) begin(overrides ...string) {
 	done := false
 	s.all = s.m.Start(s.loops, func(loops []ring.Loop) {
 		ring.Go(loops[0], func(t *ring.Task) {
-			s.b, s.err = Start(t, Options{Loops: loops, Config: c, Open: open, Log: logger(s.t), PartitionsMost: 50,
+			s.b, s.err = Start(t, Options{Loops: loops, Config: c, Open: open, Log: logger(s.t), PartitionsMost: 50, Levels: &levels{"INFO"},
 				Fatal: func(err error) { s.err = err }})
 			done = true
 		})

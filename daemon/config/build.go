@@ -29,7 +29,7 @@ func (l *layers) lookup(name string) (string, Source) {
 
 // get is the effective value of a key, which is known to be valid; ok is false where it is not set and has no default.
 func (l *layers) get(name string) (p parsed, ok bool) {
-	k := LookupBroker(name)
+	k := lookupDynamic(name)
 	value, source := l.lookup(name)
 	if source == SourceDefault {
 		if value = k.Default; value == null {

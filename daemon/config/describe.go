@@ -57,7 +57,7 @@ func (c *Config) synonyms(name string, keys []unit) []Synonym {
 }
 
 func synonym(name, value string, source Source) Synonym {
-	k := LookupBroker(name)
+	k := lookupDynamic(name)
 	if k == nil || k.sensitive() {
 		return Synonym{name, nil, source}
 	}
@@ -89,7 +89,7 @@ func (c *Config) describeBroker() []Entry {
 	for _, layer := range []map[string]string{c.layers.static, c.layers.all, c.layers.broker} {
 		for _, name := range slices.Sorted(maps.Keys(layer)) {
 			if LookupBroker(name) == nil && !slices.ContainsFunc(entries, func(e Entry) bool { return e.Name == name }) {
-				entries = append(entries, c.brokerEntry(name, nil))
+				entries = append(entries, c.brokerEntry(name, lookupDynamic(name)))
 			}
 		}
 	}
@@ -102,6 +102,7 @@ func (c *Config) brokerEntry(name string, k *Key) Entry {
 	e := Entry{Name: name, ReadOnly: true, Sensitive: true, Source: SourceDefault, Synonyms: c.synonyms(name, siblings(name))}
 	if k != nil {
 		e.ReadOnly, e.Sensitive, e.Type, e.Doc = k.Dynamic == readOnly, k.sensitive(), k.Type, k.Doc
+		e.ReadOnly = e.ReadOnly || LookupBroker(name) == nil // what is dynamic only is read only to Kafka
 		if !k.Acts() {
 			e.Doc = "" // it says why it does nothing
 		}
@@ -118,7 +119,7 @@ func (c *Config) brokerEntry(name string, k *Key) Entry {
 func (c *Config) describeDefaults() []Entry {
 	var entries []Entry
 	for _, name := range slices.Sorted(maps.Keys(c.layers.all)) {
-		e := c.brokerEntry(name, LookupBroker(name))
+		e := c.brokerEntry(name, lookupDynamic(name))
 		e.Synonyms = slices.DeleteFunc(e.Synonyms, func(s Synonym) bool { return s.Source != SourceDefaultBroker })
 		if value := c.layers.all[name]; !e.Sensitive {
 			e.Value = &value

@@ -10,6 +10,7 @@ const (
 	SourceDefaultBroker Source = 3 // dynamic, every broker
 	SourceStatic        Source = 4 // server.properties and overrides
 	SourceDefault       Source = 5
+	SourceLogger        Source = 6 // the level of a logger
 )
 
 // Type is a setting's type; the numbers are DescribeConfigs'.
