@@ -37,8 +37,9 @@ java_client() {
   [ "$1" = install ] || exec java -Xmx256m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp "$cache/classes:$cache/libs/*" Client "$@"
 }
 jars() {
-  mvn -q -B -Dstyle.color=never -f "$here/pom.xml" dependency:copy-dependencies -DoutputDirectory="$cache/libs" >&2
+  mvn -q -B -Dstyle.color=never -f "$here/pom.xml" dependency:copy-dependencies -DoutputDirectory="$cache/libs" >"$cache/mvn" 2>&1 ||
+    { cat "$cache/mvn" >&2; exit 1; }
   (cd "$cache/libs" && sha256sum --quiet -c "$here/jars.sha256")
   [ "$(ls "$cache/libs" | wc -l)" = "$(wc -l <"$here/jars.sha256")" ] || { echo "$cache/libs: not the jars of jars.sha256" >&2; exit 1; }
-  javac -nowarn -Xlint:-deprecation,-removal -d "$cache/classes" -cp "$cache/libs/*" "$here"/../java/*.java
+  javac -nowarn -Xlint:-deprecation,-removal -XDsuppressNotes -d "$cache/classes" -cp "$cache/libs/*" "$here"/../java/*.java
 }

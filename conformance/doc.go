@@ -6,6 +6,12 @@
 // the tests themselves are checked on a fresh Kafka 3.9. With CONFORMANCE_KAFKA=1 each test that starts a broker of its own
 // gets a Kafka 3.9 and a ZooKeeper instead, which it may also kill and start again.
 //
+// Folders that bear a client library's name hold a program that uses it as its manual shows, pinned by the library's own kind of lock
+// file and none of it made for kring: librdkafka (C API, and kcat), java-3.9 and java-4 (one source), confluent-kafka, kafka-python and
+// aiokafka, kafkajs, franz-go, sarama, kafka-go. A program prints a line for each step, and what it prints of kring must be what it
+// prints of a live Kafka 3.9; what a library cannot do is a step too, "unsupported" with the library's reason. tools installs them under
+// KRING_CACHE, and asks nobody again until a lock file changes. CLIENTS=kafkajs,java-4 names those to run.
+//
 // What Kafka's own command-line tools print against Kafka is kept in testdata/tools, so that a run needs only kring's side;
 // CONFORMANCE_RECORD=1 writes it anew from a live Kafka.
 package conformance

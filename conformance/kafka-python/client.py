@@ -174,7 +174,8 @@ class Member(threading.Thread, ConsumerRebalanceListener):
         try:
             self.c.subscribe([self.topic], listener=self)
             while not self.leaving:
-                for p, records in self.c.poll(50).items():
+                # Long, since this version drops a rebalance that outlasts a poll.
+                for p, records in self.c.poll(1000).items():
                     for m in records:
                         self.ledger.read(self, p.partition, m.value)
                 self.generation = self.c.group_metadata().generation_id
@@ -238,7 +239,7 @@ def first(c, partitions):
     firsts, until = {}, time.monotonic() + WAIT
     while not partitions <= set(firsts):
         check(time.monotonic() < until, f"first records: {firsts}")
-        for p, records in c.poll(100).items():
+        for p, records in c.poll(1000).items():
             firsts.setdefault(p.partition, [records[0].offset, records[0].value.decode()])
     return firsts
 
