@@ -37,7 +37,7 @@ func main() {
 	var cancel func()
 	ctx, cancel = context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	admin = &kafka.Client{Addr: kafka.TCP(bootstrap)}
+	admin = &kafka.Client{Addr: kafka.TCP(bootstrap), Timeout: time.Minute}
 	topic := prefix + "-main"
 	step("create topic", func() (any, error) { return createTopic(topic) })
 	n := 0
