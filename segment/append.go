@@ -128,7 +128,7 @@ func (l *Log) mustRoll(s *segment, n, maxMs int64, last Offset) bool {
 
 // place gives a's bytes their position in s and notes all that follows from them.
 func (l *Log) place(s *segment, a *Append) {
-	position, next := s.size, l.end
+	next := l.end
 	for rest := a.Data; len(rest) > 0; {
 		b, after, _ := batch.Whole(rest)
 		rest = after
@@ -140,21 +140,12 @@ func (l *Log) place(s *segment, a *Append) {
 			l.assignEpoch(e, h.base())
 		}
 		next = h.last() + 1
-		s.note(h)
 		l.recent.add(recentBatch{base: h.base(), position: int32(s.size), size: int32(len(b)), delta: h.v2().LastOffsetDelta()})
-		s.size += int64(len(b))
+		s.noteBatch(h, l.conf.IndexIntervalBytes)
 		if h.hasProducer() {
 			l.applyProducer(s, b)
 		}
 	}
-	if position == 0 {
-		s.firstMs = s.maxMs
-	}
-	if s.sinceIdx > l.conf.IndexIntervalBytes {
-		s.addIndex(a.Last, position)
-		s.sinceIdx = 0
-	}
-	s.sinceIdx += int64(len(a.Data))
 	if s.pending == nil {
 		s.pending = l.files.vector()
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"kring/ring"
+	"kring/wire/batch"
 )
 
 // index puts the keys from d.From up to d.To into the map, as far as they go, and returns where that is.
@@ -179,35 +180,36 @@ func (k *cleaning) copySegment(from, to *segment, horizon int64) error {
 		if err != nil {
 			return err
 		}
-		var p piece
-		k.help(func() { p, err = k.c.filter(in, k.write.B[:0:k.size]) })
+		var left []byte
+		done := 0
+		k.help(func() { left, done, err = k.c.filter(in, k.write.B[:0:k.size]) })
 		if err != nil {
-			return k.damage(from, pos+int64(p.done), err)
+			return k.damage(from, pos+int64(done), err)
 		}
-		if err := k.append(to, &p); err != nil {
+		if err := k.append(to, left); err != nil {
 			return err
 		}
-		if p.done == 0 {
+		if done == 0 {
 			if err := k.widen(from, pos, in); err != nil {
 				return k.damage(from, pos, err)
 			}
 		}
-		pos += int64(p.done)
+		pos += int64(done)
 	}
 	return k.stopped()
 }
 
-// append writes a piece and notes it in the indexes as Kafka does: as one append.
-func (k *cleaning) append(s *segment, p *piece) error {
-	if err := k.stopped(); err != nil || len(p.out) == 0 {
+// append writes batches and notes them in the indexes.
+func (k *cleaning) append(s *segment, out []byte) error {
+	if err := k.stopped(); err != nil || len(out) == 0 {
 		return err
 	}
-	if s.size+int64(len(p.out)) > maxRelative || p.last-s.base > maxRelative {
+	if s.size+int64(len(out)) > maxRelative {
 		return fmt.Errorf("%s: what is left of its group does not fit into one segment", s.path(logSuffix))
 	}
-	for at := 0; at < len(p.out); { // in bites, as each may be written on the loop's own time
-		n := min(len(p.out)-at, writeMost)
-		if err := k.t.Write(s.file, p.out[at:at+n], s.size+int64(at)); err != nil {
+	for at := 0; at < len(out); { // in bites, as each may be written on the loop's own time
+		n := min(len(out)-at, writeMost)
+		if err := k.t.Write(s.file, out[at:at+n], s.size+int64(at)); err != nil {
 			return k.failed("writing", err)
 		}
 		at += n
@@ -215,21 +217,20 @@ func (k *cleaning) append(s *segment, p *piece) error {
 			return err
 		}
 	}
-	if s.size == 0 {
-		s.firstMs = p.ms
+	for rest := out; len(rest) > 0; {
+		b, after, err := batch.Whole(rest)
+		if err != nil {
+			k.l.broken(10, "a cleaned batch: %v", err)
+		}
+		rest = after
+		if header(b).last()-s.base > maxRelative {
+			return fmt.Errorf("%s: offset %d is too far from its group's first", s.path(logSuffix), header(b).last())
+		}
+		s.noteBatch(header(b), k.l.conf.IndexIntervalBytes)
 	}
-	if p.ms > s.maxMs {
-		s.maxMs, s.maxLast = p.ms, p.msAt
-	}
-	if s.sinceIdx > k.l.conf.IndexIntervalBytes {
-		s.addIndex(p.last, s.size)
-		s.sinceIdx = 0
-	}
-	s.sinceIdx += int64(len(p.out))
-	s.size += int64(len(p.out))
 	s.written = s.size
-	k.c.stats.WrittenBytes += int64(len(p.out))
-	return k.pay(len(p.out))
+	k.c.stats.WrittenBytes += int64(len(out))
+	return k.pay(len(out))
 }
 
 const writeMost = 256 << 10

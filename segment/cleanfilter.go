@@ -110,50 +110,32 @@ func (c *compactor) indexBatch(b []byte) (bool, error) {
 	return true, r.Err
 }
 
-// piece is what is left of some batches, and what the indexes have to know of it.
-type piece struct {
-	done int    // bytes of input
-	out  []byte // what is left
-	// last is the largest offset left, ms the largest timestamp of the batches left, and msAt the last offset of that batch.
-	last, msAt Offset
-	ms         int64
-}
-
-func (p *piece) left(last Offset, ms int64, msAt Offset) {
-	p.last = max(p.last, last)
-	if ms > p.ms {
-		p.ms, p.msAt = ms, msAt
-	}
-}
-
-// filter goes through in's whole batches and appends what is left of them to out. If that grows beyond out's room it ends early: where
-// entries of the index come to lie is Kafka's that way.
-func (c *compactor) filter(in, out []byte) (piece, error) {
-	p := piece{out: out, last: -1, ms: noTimestamp, msAt: -1}
+// filter goes through in's whole batches and appends what is left of them to out. It returns how many bytes of in it is done with,
+// which may be fewer if out's room is used up: what is left of a batch may be larger than it was.
+func (c *compactor) filter(in, out []byte) (left []byte, done int, err error) {
 	room := cap(out)
-	for len(p.out) <= room {
-		b, err := c.next(in[p.done:])
+	for len(out) <= room {
+		b, err := c.next(in[done:])
 		if b == nil || err != nil {
-			return p, err
+			return out, done, err
 		}
 		if header(b).isV2() {
-			err = c.batch(&p, b)
+			out, err = c.batch(out, b)
 		} else {
-			err = c.legacy(&p, b)
+			out, err = c.legacy(out, b)
 		}
 		if err != nil {
-			return p, err
+			return out, done, err
 		}
-		p.done += len(b)
+		done += len(b)
 		c.stats.ReadBytes += int64(len(b))
 	}
-	return p, nil
+	return out, done, nil
 }
 
 // batch appends what is left of one of magic 2.
-func (c *compactor) batch(p *piece, b []byte) error {
+func (c *compactor) batch(out, b []byte) ([]byte, error) {
 	h := batch.Header(b)
-	last := Offset(h.LastOffset())
 	discard := c.txns.pass(b)
 	emptyMarker := discard && h.Control()
 	if h.Control() { // a marker stays for a while after the last of its transaction
@@ -163,7 +145,7 @@ func (c *compactor) batch(p *piece, b []byte) error {
 	if !discard {
 		var err error
 		if kept, tombstones, all, err = c.choose(b); err != nil {
-			return err
+			return out, err
 		}
 	}
 	horizon := noTimestamp
@@ -173,18 +155,16 @@ func (c *compactor) batch(p *piece, b []byte) error {
 	begins := (tombstones || emptyMarker) && !h.DeleteHorizon()
 	switch {
 	case kept > 0 && all && !begins:
-		p.out = append(p.out, b...)
-		p.left(last, h.MaxTimestamp(), last)
+		return append(out, b...), nil
 	case kept > 0:
 		if begins {
 			horizon = c.now + c.retention
 		}
-		return c.rewrite(p, b, horizon)
+		return c.rewrite(out, b, horizon)
 	case c.mustStay(h):
-		p.out = batch.AppendEmpty(p.out, h)
-		p.left(last, h.MaxTimestamp(), last)
+		return batch.AppendEmpty(out, h), nil
 	}
-	return nil
+	return out, nil
 }
 
 // mustStay says whether a batch stays even without records: as the last one of its producer, or of the part that is cleaned.
@@ -242,7 +222,7 @@ func (c *compactor) stays(r *batch.Record, deletes bool) bool {
 }
 
 // rewrite appends b with the records of c.keeps.
-func (c *compactor) rewrite(p *piece, b []byte, horizon int64) error {
+func (c *compactor) rewrite(out, b []byte, horizon int64) ([]byte, error) {
 	h := batch.Header(b)
 	var r batch.Records
 	if h.Codec() == batch.None {
@@ -251,28 +231,23 @@ func (c *compactor) rewrite(p *piece, b []byte, horizon int64) error {
 		r = batch.Over(h, c.body)
 	}
 	c.rewriter.Begin(h, horizon)
-	newest := Offset(-1)
 	for _, keep := range c.keeps {
 		if !r.Next() {
-			return r.Err
+			return out, r.Err
 		}
 		if keep {
 			c.rewriter.Keep(&r.Record)
-			newest = Offset(r.Offset)
 		}
 	}
-	p.out = c.rewriter.AppendTo(p.out, &c.codecs)
-	ms, at := c.rewriter.MaxTimestamp(), Offset(h.LastOffset())
-	p.left(newest, ms, at)
-	return nil
+	return c.rewriter.AppendTo(out, &c.codecs), nil
 }
 
 // legacy appends what is left of a message of magic 0 or 1. A compressed one stays whole as long as one record in it does.
-func (c *compactor) legacy(p *piece, b []byte) error {
+func (c *compactor) legacy(out, b []byte) ([]byte, error) {
 	h := header(b)
 	r, err := c.open(b)
 	if err != nil {
-		return err
+		return out, err
 	}
 	stay := h.last()+1 == c.upper
 	for r.Next() {
@@ -280,9 +255,7 @@ func (c *compactor) legacy(p *piece, b []byte) error {
 		stay = c.stays(&r.Record, c.legacyDeletes) || stay
 	}
 	if r.Err != nil || !stay {
-		return r.Err
+		return out, r.Err
 	}
-	p.out = append(p.out, b...)
-	p.left(h.last(), h.maxTime(), h.last())
-	return nil
+	return append(out, b...), nil
 }

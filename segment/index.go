@@ -14,7 +14,7 @@ const (
 	txnEntry   = 34
 )
 
-// offsetIndex maps the last offset of an append to the position where that append began.
+// offsetIndex maps the last offset of a batch to the position where it begins.
 type offsetIndex []byte
 
 func (x offsetIndex) len() int { return len(x) / indexEntry }

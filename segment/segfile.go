@@ -36,7 +36,7 @@ type segment struct {
 	onDisk   bool // index files exist
 	txnDirty bool
 	sinceIdx int64 // bytes appended since the last index entry
-	firstMs  int64 // largest timestamp of the first append, what segment.ms counts from
+	firstMs  int64 // largest timestamp of the first batch, what segment.ms counts from
 	maxMs    int64 // largest timestamp
 	maxLast  Offset
 	maxKnown bool
@@ -66,7 +66,7 @@ func (s *segment) path(suffix string) string { return s.log.dir + "/" + fileName
 
 func (s *segment) relative(o Offset) int32 { return int32(o - s.base) }
 
-// addIndex adds the entry of an append that ends at last and began at position.
+// addIndex adds the entry of a batch that ends at last and begins at position.
 func (s *segment) addIndex(last Offset, position int64) {
 	s.index.mem = offsetIndex(s.index.mem).add(s.relative(last), int32(position))
 	s.addTime()
@@ -88,11 +88,25 @@ func (s *segment) lastTime() int64 {
 	return s.lastMs
 }
 
-// note updates what an append or a recovered batch changes: largest timestamp and, for the first, what rolls by time.
+// note updates what a batch changes: the largest timestamp.
 func (s *segment) note(h header) {
 	if ms := h.maxTime(); ms > s.maxMs {
 		s.maxMs, s.maxLast = ms, h.last()
 	}
+}
+
+// noteBatch notes a batch at the end of what there is, with an index entry if more than interval bytes came since the last one.
+func (s *segment) noteBatch(h header, interval int64) {
+	if s.size == 0 {
+		s.firstMs = h.maxTime()
+	}
+	s.note(h)
+	if s.sinceIdx > interval {
+		s.addIndex(h.last(), s.size)
+		s.sinceIdx = 0
+	}
+	s.sinceIdx += h.size()
+	s.size += h.size()
 }
 
 // full says whether an index can take no more.
