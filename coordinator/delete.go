@@ -121,13 +121,13 @@ func (s *Shard) forget(g *group, places []place, now Now, done func(err error)) 
 		if last && recorded {
 			s.addGroupTombstone(g)
 		}
-		s.write(plain, now, func(base int64, err error, now Now) {
+		s.write(plain, now, func(_ int64, err error, _ Now) {
 			if err != nil && failure == nil {
 				failure = commitError(err)
 			}
 			if err == nil && g.state != Dead {
 				for _, k := range batch {
-					s.erase(g, k, base)
+					s.erase(g, k)
 				}
 			}
 			if !last {

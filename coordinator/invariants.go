@@ -18,7 +18,7 @@ func (s *Shard) Verify() error { return s.check() }
 //     without commits under way.
 //  8. A producer's open groups are those that hold staged offsets of it.
 //  9. Timers stand in the heap, early or right, in its order.
-//  10. All requests that were answered have been given back.
+//  10. A request that was given back is not kept.
 func (s *Shard) check() error {
 	states := [States]int{}
 	uses := map[uint32]int{}
@@ -57,8 +57,10 @@ func (s *Shard) check() error {
 	if open != 0 {
 		return fmt.Errorf("coordinator: %d groups with staged offsets are not open", open)
 	}
-	if s.answered != len(s.answers) {
-		return fmt.Errorf("coordinator: %d answers were not given", len(s.answers)-s.answered)
+	for _, r := range s.answers[:s.answered] {
+		if r != nil {
+			return fmt.Errorf("coordinator: %T was given back and is kept", r)
+		}
 	}
 	return s.timers.check()
 }

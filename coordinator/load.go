@@ -73,7 +73,7 @@ func (s *Shard) replayOffset(k rawKey, e *Entry) error {
 	}
 	p := place{number, k.partition}
 	if e.Value == nil && !e.Transactional {
-		s.erase(g, p, e.Offset)
+		s.erase(g, p)
 		return nil
 	}
 	v := value{raw.offset, raw.commitMs, raw.leaderEpoch, extra{expireMs: raw.expireMs}}

@@ -191,9 +191,9 @@ func (s *Shard) apply(g *group, k place, v *value, base int64, ended int32) {
 	}
 }
 
-// erase applies a tombstone that stands in the journal at base: it takes what stands before.
-func (s *Shard) erase(g *group, k place, base int64) {
-	if e := g.offsets.entries.find(k); e != nil && e.base >= 0 && e.base <= base {
+// erase applies a tombstone in its turn: it takes what stands in the journal before it.
+func (s *Shard) erase(g *group, k place) {
+	if e := g.offsets.entries.find(k); e != nil && e.base >= 0 {
 		e.base = -1
 		g.offsets.visible--
 		s.offsets--
@@ -201,7 +201,7 @@ func (s *Shard) erase(g *group, k place, base int64) {
 		s.tidy(g, k, e)
 	}
 	for _, t := range slices.Clone(g.offsets.staged) {
-		if v, ok := t.values[k]; ok && v.base >= 0 && v.base <= base {
+		if v, ok := t.values[k]; ok && v.base >= 0 {
 			v.base = -1
 			s.putStaged(g, t, k, v)
 		}

@@ -22,7 +22,11 @@ func init() {
 		"remove": (*stage).removeStatic, "delete group": (*stage).deleteGroup, "delete offsets": (*stage).deleteOffsets,
 		"clock":  func(st *stage, words []string) error { st.skew += duration(words[0]); return nil },
 		"expire": (*stage).expire, "topic deleted": (*stage).topicDeleted, "marker": (*stage).marker,
-		"journal holds":   func(st *stage, _ []string) error { st.held = true; return nil },
+		"journal holds": func(st *stage, _ []string) error { st.held = true; return nil },
+		"journal answers once": func(st *stage, _ []string) error {
+			st.journal.answerOne(st.now())
+			return nil
+		},
 		"journal answers": func(st *stage, _ []string) error { st.held = false; return nil },
 		"journal fails":   (*stage).journalFails,
 		"restart":         (*stage).restart, "unload": (*stage).unload, "load": (*stage).load, "loaded": (*stage).loaded,
