@@ -214,3 +214,20 @@ func offsetRecords(groups, partitions, rounds int) []Entry {
 	}
 	return list
 }
+
+// BenchmarkExpire sweeps a million offsets of which none is old enough.
+func BenchmarkExpire(b *testing.B) {
+	s, _ := benchShard()
+	s.Unload(1)
+	s.BeginLoad(1)
+	for _, e := range offsetRecords(1000, 1000, 1) {
+		if err := s.Replay(e); err != nil {
+			b.Fatal(err)
+		}
+	}
+	s.Loaded(1, Now{})
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Expire(Now{UnixMilli: 1_700_000_000_001})
+	}
+}

@@ -81,7 +81,14 @@ func (s *Shard) TopicDeleted(topic string, now Now) {
 	}
 	defer s.answer()
 	for _, g := range s.order {
-		places := slices.DeleteFunc(s.everything(g), func(k place) bool { return k.topic != number })
+		places := slices.Clone(s.those(g, func(k place, _ *entry) bool { return k.topic == number }))
+		for _, t := range g.offsets.staged {
+			for _, k := range s.sortedStaged(t) {
+				if k.topic == number {
+					places = append(places, k)
+				}
+			}
+		}
 		if len(places) > 0 {
 			s.forget(g, places, now, func(error) {})
 		}
@@ -145,7 +152,8 @@ func (s *Shard) forget(g *group, places []place, now Now, done func(err error)) 
 	}
 }
 
-// end is a group whose last record is a tombstone, or none. Offsets that were committed since then are those of a group without members.
+// end is a group whose last record is a tombstone, or none. Offsets that were committed since then are those of a group that only
+// holds offsets.
 func (s *Shard) end(g *group) {
 	if g.offsets.empty() {
 		s.bury(g)

@@ -1,5 +1,7 @@
 package coordinator
 
+import "slices"
+
 // Expire forgets offsets that nobody has used for the time of retention, and empty groups without offsets (KIP-211). It is
 // called each offsets.retention.check.interval.ms.
 func (s *Shard) Expire(now Now) {
@@ -33,29 +35,28 @@ func (s *Shard) expiring(g *group, now Now) []place {
 	if g.expiring > 0 {
 		return nil
 	}
-	since := func(e *entry) int64 { return e.commitMs }
+	dropped := false // only offsets of topics that nobody in the group is subscribed to
+	since := int64(-1)
 	switch {
 	case g.protocolType != "" && g.state == Empty:
-		if g.stateMs != -1 {
-			since = func(*entry) int64 { return g.stateMs }
-		}
+		since = g.stateMs
 	case g.protocolType == consumerType && g.state == Stable && g.subscribed != nil:
-	case g.protocolType == "":
-	default:
+		dropped = true
+	case g.protocolType != "":
 		return nil
 	}
 	retention := s.config.Retention.Milliseconds()
-	var places []place
-	for _, k := range s.sorted(g) {
-		e := g.offsets.entries.find(k)
-		over := now.UnixMilli-since(e) >= retention
-		if until := g.offsets.extra(k).expireMs; until != -1 {
-			over = now.UnixMilli >= until
+	return slices.Clone(s.those(g, func(k place, e *entry) bool {
+		began := since
+		if began == -1 {
+			began = e.commitMs
 		}
-		if !over || e.base < 0 || g.offsets.unstable(k) || g.state == Stable && g.subscribed[s.topics.name(k)] {
-			continue
+		over := now.UnixMilli-began >= retention
+		if len(g.offsets.extras) > 0 {
+			if until := g.offsets.extra(k).expireMs; until != -1 {
+				over = now.UnixMilli >= until
+			}
 		}
-		places = append(places, k)
-	}
-	return places
+		return over && e.base >= 0 && !g.offsets.unstable(k) && !(dropped && g.subscribed[s.topics.name(k)])
+	}))
 }

@@ -210,9 +210,16 @@ func (s *Shard) erase(g *group, k place) {
 
 // sorted lists the places of a group, by topic and partition, in a slice that is used again by the next call.
 func (s *Shard) sorted(g *group) []place {
+	return s.those(g, func(place, *entry) bool { return true })
+}
+
+// those lists the places that which says yes to, as sorted does. A shard may have a million.
+func (s *Shard) those(g *group, which func(place, *entry) bool) []place {
 	s.places = s.places[:0]
 	for i := range g.offsets.entries.slots {
-		s.places = append(s.places, g.offsets.entries.slots[i].place)
+		if at := &g.offsets.entries.slots[i]; which(at.place, &at.entry) {
+			s.places = append(s.places, at.place)
+		}
 	}
 	return s.sortPlaces()
 }
