@@ -44,7 +44,7 @@ func readList(file string) (*list, error) {
 	}
 	l := &list{file: file, verdict: map[string]string{}, reason: map[string]string{}}
 	for n, line := range strings.Split(string(text), "\n") {
-		what, reason, _ := strings.Cut(line, "#")
+		what, reason, _ := strings.Cut(" "+line, " #") // some names have a # inside
 		words := strings.Fields(what)
 		if len(words) == 0 {
 			continue
