@@ -166,8 +166,7 @@ func (s *Shard) end(g *group) {
 func (s *Shard) named(g *group, places []place) []place {
 	seen := make(map[place]bool, len(places))
 	return slices.DeleteFunc(places, func(k place) bool {
-		known := g.offsets.entries.find(k) != nil || slices.ContainsFunc(g.offsets.staged, func(t *staging) bool { _, ok := t.values[k]; return ok })
-		if seen[k] || !known {
+		if seen[k] || g.offsets.entries.find(k) == nil && !g.offsets.stages(k) {
 			return true
 		}
 		seen[k] = true

@@ -81,6 +81,10 @@ func (o *offsets) unstable(k place) bool {
 	if e := o.entries.find(k); e != nil && e.pending > 0 {
 		return true
 	}
+	return o.stages(k)
+}
+
+func (o *offsets) stages(k place) bool {
 	return slices.ContainsFunc(o.staged, func(t *staging) bool { _, ok := t.values[k]; return ok })
 }
 
