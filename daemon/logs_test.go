@@ -192,3 +192,17 @@ func fill(t *testing.T, pipe *os.File) {
 		t.Fatal(err)
 	}
 }
+
+// TestLastLinesAreWrittenBeforeACrash calls what a loop that panics calls before its trace is printed.
+func TestLastLinesAreWrittenBeforeACrash(t *testing.T) {
+	out := &stalled{gate: make(chan struct{})}
+	l := newLogs(out, logConfig("info", "text"))
+	before := lastWords.Swap(l.queue)
+	defer lastWords.Store(before)
+	l.Info("the last line")
+	time.AfterFunc(time.Millisecond, func() { close(out.gate) })
+	kernelOptions(&config.Config{}, l.Logger).Crashing()
+	if got := out.got.String(); !strings.Contains(got, "the last line") {
+		t.Errorf("%q", got)
+	}
+}

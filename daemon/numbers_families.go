@@ -169,10 +169,14 @@ func (p *page) partitions() {
 	p.is(uint64(max(sum.Partitions-len(parts), 0)))
 	p.topics(topics)
 	p.groups(parts)
+	labels := make([]string, len(parts))
+	for i := range parts {
+		labels[i] = labelled([]string{"topic", parts[i].Topic, "partition", strconv.Itoa(int(parts[i].Partition))})
+	}
 	for _, f := range partitionFamilies {
 		p.gauge(f.name, f.help)
 		for i := range parts {
-			p.signed(f.of(&parts[i]), "topic", parts[i].Topic, "partition", strconv.Itoa(int(parts[i].Partition)))
+			p.whole(f.of(&parts[i]), labels[i])
 		}
 	}
 }
@@ -219,14 +223,16 @@ func (p *page) groups(parts []broker.PartitionFigures) {
 	p.gauge("group_offsets_left_out", "Committed offsets without numbers of their own, for kring.metrics.partitions.max.")
 	p.is(uint64(max(sum.Offsets-len(committed), 0)))
 	p.gauge("group_offset", "Offset a group has committed of a partition.")
+	labels := make([]string, len(committed))
 	for i := range committed {
 		c := &committed[i]
-		p.signed(c.Offset, "group", c.Group, "topic", c.Topic, "partition", strconv.Itoa(int(c.Partition)))
+		labels[i] = labelled([]string{"group", c.Group, "topic", c.Topic, "partition", strconv.Itoa(int(c.Partition))})
+		p.whole(c.Offset, labels[i])
 	}
 	p.gauge("group_lag", "Records between what a group has committed and the partition's high watermark.")
 	for i := range committed {
 		if c := &committed[i]; c.Lag >= 0 {
-			p.signed(c.Lag, "group", c.Group, "topic", c.Topic, "partition", strconv.Itoa(int(c.Partition)))
+			p.whole(c.Lag, labels[i])
 		}
 	}
 }

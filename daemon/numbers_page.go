@@ -20,6 +20,8 @@ type page struct {
 	n     *numbers
 	loops []*loopCopy // nil before the broker serves
 	name  string      // of the family being written
+
+	number [32]byte
 }
 
 // gauge and counter begin a family; its samples follow.
@@ -32,21 +34,23 @@ func (p *page) begin(name, kind, help string) {
 }
 
 // is writes one sample of the family, labelled by pairs of name and value.
-func (p *page) is(v uint64, labels ...string) {
-	metrics.WriteGaugeUint64(p.out, p.name+labelled(labels), v) // without metadata a counter is written alike
+func (p *page) is(v uint64, labels ...string) { p.whole(int64(v), labelled(labels)) }
+
+// whole is is with labels made already; an offset that is not known is -1.
+func (p *page) whole(v int64, labels string) {
+	p.line(labels, strconv.AppendInt(p.number[:0], v, 10))
 }
 
 func (p *page) float(v float64, labels ...string) {
-	metrics.WriteGaugeFloat64(p.out, p.name+labelled(labels), v)
+	p.line(labelled(labels), strconv.AppendFloat(p.number[:0], v, 'g', -1, 64))
 }
 
-// signed writes what may be below zero: an offset that is not known is -1.
-func (p *page) signed(v int64, labels ...string) {
-	if v >= 0 {
-		p.is(uint64(v), labels...)
-		return
-	}
-	fmt.Fprintf(p.out, "%s%s %d\n", p.name, labelled(labels), v)
+func (p *page) line(labels string, number []byte) {
+	p.out.WriteString(p.name)
+	p.out.WriteString(labels)
+	p.out.WriteByte(' ')
+	p.out.Write(number)
+	p.out.WriteByte('\n')
 }
 
 func (p *page) flag(v bool, labels ...string) {
