@@ -29,8 +29,9 @@ type suite struct {
 	quick  bool
 }
 
-// alike are the settings that every suite wants of a single broker.
-var alike = []string{"broker.id=1", "auto.create.topics.enable=true", "group.initial.rebalance.delay.ms=0", "offsets.topic.replication.factor=1"}
+// alike are the settings that every suite wants of a single broker; the last has it look for expired groups all the time.
+var alike = []string{"broker.id=1", "auto.create.topics.enable=true", "group.initial.rebalance.delay.ms=0", "offsets.topic.replication.factor=1",
+	"transaction.state.log.replication.factor=1", "transaction.state.log.min.isr=1", "offsets.retention.check.interval.ms=1000"}
 
 var suites = []suite{
 	{
