@@ -1,8 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -53,7 +55,7 @@ func describeConfigs(c *Context, r *server.Request) {
 				rr.ErrorCode, rr.ErrorMessage = int16(codeOf(err)), messageOf(err)
 			}
 		}
-		if err == nil && rr.ErrorCode == 0 {
+		if rr.ErrorMessage == nil { // Kafka's tools print their own words instead of none
 			rr.ErrorMessage = new(string)
 		}
 		size += considered * len(entries)
@@ -101,7 +103,7 @@ func settingsOf(c *Context, resource *kmsg.DescribeConfigsRequestResource) ([]co
 		if t == nil {
 			return nil, &controller.Error{Kind: controller.UnknownTopic}
 		}
-		return c.Config().DescribeTopic(overrides(t.Config)), nil
+		return asKafkaOrders(c.Config().DescribeTopic(overrides(t.Config))), nil
 	case kmsg.ConfigResourceTypeBroker:
 		if name == "" {
 			return c.Config().DescribeDefaults(), nil
@@ -114,6 +116,24 @@ func settingsOf(c *Context, resource *kmsg.DescribeConfigsRequestResource) ([]co
 		return c.loggers(name)
 	}
 	return nil, refuse("Unsupported resource type: %d", resource.ResourceType)
+}
+
+// topicOrder is the order in which Kafka answers the settings of a topic: that of a hash table. Java clients put them into another
+// one, which keeps some of it, and Kafka's tools print that.
+var topicOrder = strings.Fields(`compression.type remote.log.delete.on.disable leader.replication.throttled.replicas
+	remote.storage.enable message.downconversion.enable min.insync.replicas segment.jitter.ms remote.log.copy.disable
+	local.retention.ms cleanup.policy flush.ms follower.replication.throttled.replicas compression.lz4.level segment.bytes
+	retention.ms compression.gzip.level flush.messages compression.zstd.level message.format.version max.compaction.lag.ms
+	file.delete.delay.ms max.message.bytes min.compaction.lag.ms message.timestamp.type local.retention.bytes preallocate
+	min.cleanable.dirty.ratio index.interval.bytes unclean.leader.election.enable retention.bytes delete.retention.ms
+	message.timestamp.after.max.ms message.timestamp.before.max.ms segment.ms message.timestamp.difference.max.ms
+	segment.index.bytes`)
+
+func asKafkaOrders(entries []config.Entry) []config.Entry {
+	slices.SortStableFunc(entries, func(a, b config.Entry) int {
+		return cmp.Compare(slices.Index(topicOrder, a.Name), slices.Index(topicOrder, b.Name))
+	})
+	return entries
 }
 
 // thisBroker refuses the name of a broker resource that is not ours; what is Kafka's word for a broker there, also what else
