@@ -12,7 +12,6 @@ import (
 var leftOut = map[int16]string{
 	wire.LeaderAndISR: "a cluster", wire.StopReplica: "a cluster", wire.UpdateMetadata: "a cluster", wire.ControlledShutdown: "a cluster",
 	wire.AlterPartition: "a cluster", wire.Envelope: "a cluster", wire.AllocateProducerIDs: "a cluster",
-	wire.SaslHandshake: "SASL", wire.SaslAuthenticate: "SASL",
 	wire.AddPartitionsToTxn: "transactions", wire.AddOffsetsToTxn: "transactions", wire.EndTxn: "transactions",
 	wire.WriteTxnMarkers: "transactions", wire.TxnOffsetCommit: "transactions", wire.DescribeTransactions: "transactions",
 	wire.AlterReplicaLogDirs:       "moving replicas between log dirs",

@@ -19,7 +19,7 @@ type adminCase struct {
 // eachAdminCase calls fn for every case and version. The broker has id 1 and nothing on it before.
 func eachAdminCase(fn func(a adminCase, version int16)) {
 	for _, cases := range [][]adminCase{setUpCases(), logDirCases(), producerCases(), quotaCases(), scramCases(), aclCases(), electionCases(),
-		reassignmentCases(), featureCases(), transactionCases(), tokenCases(), leaderlessCases(), configCases(), loggerCases()} {
+		reassignmentCases(), featureCases(), transactionCases(), tokenCases(), leaderlessCases(), configCases(), loggerCases(), saslCases()} {
 		for _, a := range cases {
 			for v := a.first; v <= a.last; v++ {
 				fn(a, v)
@@ -280,4 +280,13 @@ func loggerCases() []adminCase {
 		altered("another's level", logger, "2", "root=INFO"), altered("level for all", logger, "", "root=INFO"), altered("nothing", logger, "1"),
 		{"replaced", 0, 2, replaced, false}, altered("small", logger, "1", "root=info"), altered("as before", logger, "1", "root=INFO"),
 		describedConfigs("root as before", logger, "1", "root")}
+}
+
+// saslCases are of a client that expects another kind of listener.
+func saslCases() []adminCase {
+	hand, none := kmsg.NewPtrSASLHandshakeRequest(), kmsg.NewPtrSASLHandshakeRequest()
+	hand.Mechanism = "PLAIN"
+	auth := kmsg.NewPtrSASLAuthenticateRequest()
+	auth.SASLAuthBytes = []byte("\x00alice\x00secret")
+	return []adminCase{{"handshake", 0, 1, hand, false}, {"no mechanism", 0, 1, none, false}, {"authentication", 0, 2, auth, false}}
 }

@@ -44,7 +44,7 @@ func TestRecordAdminAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(time.Minute))
+	conn.SetDeadline(time.Now().Add(10 * time.Minute))
 	c := &client{link: &realLink{t, conn}, t: t}
 	var lines []string
 	eachAdminCase(func(a adminCase, version int16) {
