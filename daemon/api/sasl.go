@@ -23,6 +23,7 @@ func saslAuthenticate(_ *Context, r *server.Request) {
 		return
 	}
 	resp := kmsg.NewPtrSASLAuthenticateResponse()
-	resp.ErrorCode, resp.ErrorMessage = int16(wire.IllegalSaslState), optional("SaslAuthenticate request received after successful authentication")
+	resp.ErrorCode = int16(wire.IllegalSaslState)
+	resp.ErrorMessage = optional("SaslAuthenticate request received after successful authentication")
 	r.ReplyMessage(resp)
 }
