@@ -187,7 +187,7 @@ func (g *garden) verify(cleaned, whole Offset, gone bool) {
 
 // Of each key the last record stays, nothing obsolete does, through many cleanings, with small maps and buffers, over restarts.
 func TestCleanAgainstGarden(t *testing.T) {
-	for seed := range seedsOr(10) {
+	for seed := range seedsOr(8) {
 		g := newGarden(t, seed)
 		g.keys = 1 + g.rnd.IntN(200)
 		cleaned := Offset(0)

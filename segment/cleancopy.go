@@ -45,6 +45,9 @@ func (k *cleaning) indexSegment(s *segment, from Offset) (full bool, err error) 
 	if err := s.open(k.t); err != nil {
 		return false, err
 	}
+	if err := k.l.knowEnd(k.t, s); err != nil {
+		return false, err
+	}
 	defer k.resize(k.size)
 	for pos < s.size {
 		in, err := k.fill(s, pos)
@@ -170,6 +173,9 @@ func (k *cleaning) copySegment(from, to *segment, horizon int64) error {
 	from.pin()
 	defer from.unpin()
 	if err := from.open(k.t); err != nil {
+		return err
+	}
+	if err := k.l.knowEnd(k.t, from); err != nil {
 		return err
 	}
 	k.c.txns.expect(k.l.Aborted(nil, from.base, from.next))

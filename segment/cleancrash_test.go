@@ -46,9 +46,9 @@ func crashGarden(t *testing.T, seed uint64) *garden {
 func TestCrashAtEveryStepOfACleaning(t *testing.T) {
 	steps := uint64(0)
 	for _, power := range []bool{true, false} {
-		stride := uint64(2)
+		stride := uint64(3)
 		if !power {
-			stride = 5
+			stride = 8
 		}
 		if os.Getenv("SEGMENT_SEEDS") != "" {
 			stride = 1
@@ -121,7 +121,7 @@ func (g *garden) afterCrash(t *testing.T, power bool, at uint64) {
 // While a log is cleaned others append to it and read it from its start, over and over: each reader sees offsets rise and the last
 // value of every key that was there when it began, or a newer one. Now and then the machine loses its power.
 func TestReadersAndWritersMeetACleaning(t *testing.T) {
-	for seed := range seedsOr(8) {
+	for seed := range seedsOr(6) {
 		g := newGarden(t, 1000+seed)
 		g.keys = 5 + g.rnd.IntN(60)
 		cleaned := Offset(0)

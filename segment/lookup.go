@@ -117,6 +117,9 @@ func (l *Log) scanFrom(t *ring.Task, s *segment, o Offset) (*scan, header, error
 	if err := s.open(t); err != nil {
 		return nil, nil, err
 	}
+	if err := l.knowEnd(t, s); err != nil {
+		return nil, nil, err
+	}
 	sc := newScan(t, s.file, at, s.written, scanSmall)
 	h, err := sc.locate(o)
 	if err != nil {

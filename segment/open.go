@@ -246,6 +246,7 @@ func (l *Log) loadSegments(t *ring.Task, f *found) error {
 		}
 		s := l.newSegment(base)
 		s.size, s.written, s.closed, s.synced, s.maxKnown = e.Size, e.Size, true, true, false
+		s.endKnown = e.Size == 0
 		s.modMilli = e.ModTime.UnixMilli()
 		if i > 0 {
 			l.segs[i-1].next = base

@@ -182,6 +182,9 @@ func (l *Log) seek(t *ring.Task, s *segment, o Offset) (first Offset, size, posi
 	}
 	s.pin()
 	defer s.unpin()
+	if err := l.knowEnd(t, s); err != nil {
+		return 0, 0, 0, err
+	}
 	sc := newScan(t, s.file, at, s.written, scanSmall)
 	defer sc.release()
 	h, err := sc.locate(o)

@@ -181,7 +181,7 @@ func (l *Log) recoverSegment(t *ring.Task, s *segment, i int) (cut bool, err err
 		}
 		cut = true
 	}
-	s.size, s.written = sc.pos, sc.pos
+	s.size, s.written, s.endKnown = sc.pos, sc.pos, true
 	if s.next = b.next; l.gaps(s) && !cut && i+1 < len(l.segs) {
 		s.next = l.segs[i+1].base
 	}
@@ -252,6 +252,9 @@ func (l *Log) replaySegment(t *ring.Task, s *segment, from, to Offset, size int,
 	}
 	s.pin()
 	defer s.unpin()
+	if err := l.knowEnd(t, s); err != nil {
+		return err
+	}
 	sc := newScan(t, s.file, at, s.written, size)
 	defer sc.release()
 	for {

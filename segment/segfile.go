@@ -17,6 +17,8 @@ type segment struct {
 	trimmed bool // closed, and bytes and size are durable
 	gone    bool // deleted
 	damaged bool // found so, and said
+	// endKnown: the file is known to end with its last batch; that of a segment found at the start is looked at when it is read.
+	endKnown bool
 
 	file     ring.File
 	writable bool
@@ -57,7 +59,7 @@ func (l *Log) newSegment(base Offset) *segment {
 	}
 	return &segment{
 		jitterMs: jitter,
-		log:      l, base: base, next: base, firstMs: noTimestamp, maxMs: noTimestamp, maxLast: base, maxKnown: true,
+		log:      l, endKnown: true, base: base, next: base, firstMs: noTimestamp, maxMs: noTimestamp, maxLast: base, maxKnown: true,
 		index: indexFile{width: indexEntry}, times: indexFile{width: timeEntry}, modMilli: l.loop.UnixMilli(),
 	}
 }
