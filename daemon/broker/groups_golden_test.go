@@ -25,7 +25,7 @@ func (p *peer) dial() link {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	c.SetDeadline(time.Now().Add(time.Minute))
+	c.SetDeadline(time.Now().Add(10 * time.Minute)) // it may have little of the machine
 	return &realLink{p.t, c}
 }
 

@@ -26,8 +26,11 @@ func settled(t testing.TB, p place) *script {
 func (s *script) create(conn string) {
 	s.t.Helper()
 	for i, name := range []string{"t", "u"} {
-		if code := s.conn(conn).createTopic(name, []int32{4, 1}[i]); code != wire.None && code != wire.TopicAlreadyExists {
-			s.t.Fatalf("%s: %v", name, code)
+		if !eventually(func() bool {
+			code := s.conn(conn).createTopic(name, []int32{4, 1}[i])
+			return code == wire.None || code == wire.TopicAlreadyExists
+		}) {
+			s.t.Fatalf("%s cannot be created", name)
 		}
 	}
 }
