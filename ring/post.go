@@ -52,6 +52,7 @@ func (l *loop) wakeFailed(c cqe) {
 
 // Post runs m.Run on this loop.
 func (l *loop) Post(m *Message) {
+	from, ok := m.From.(*loop) // m may be on its way back as soon as it is in the inbox
 	for {
 		m.next = l.in.messages.Load()
 		if l.in.messages.CompareAndSwap(m.next, m) {
@@ -61,7 +62,7 @@ func (l *loop) Post(m *Message) {
 	if !l.in.claim() {
 		return
 	}
-	if from, ok := m.From.(*loop); ok && from.k == l.k && from.ops[opMsgRing] && from != l {
+	if ok && from.k == l.k && from.ops[opMsgRing] && from != l {
 		l.wakeBy(from)
 		return
 	}
