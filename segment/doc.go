@@ -11,6 +11,8 @@
 //   - A failed write or sync takes the log offline for ever. Neither is tried again. A full disk alone is survived:
 //     what was not written is taken back, and reads go on.
 //   - After an unclean stop a prefix of what was appended is there, and all of what was durable.
+//   - Cleaning keeps the last record of each key, offsets, and what producers and transactions need; at any moment a crash leaves
+//     the originals or the cleaned segment, and readers the files they have.
 //
 // Files of a partition, named by 20 digits of the first offset:
 //
@@ -32,5 +34,8 @@
 // Kafka does; a log that syncs each append writes zeros ahead, so that a sync changes no metadata. All of it is cut off when
 // the segment is rolled or cleanly closed, for Kafka takes an existing file's whole size for data.
 //
-// Not here: compaction (a compacted topic's log is a plain log), who may read how far, leaders and followers.
+// Cleaning (clean*.go) makes of neighbouring segments a new one, whose files end in .cleaned until they are durable and in .swap
+// until the originals are gone; the originals end in .deleted until nobody waits for them any more. When to clean is decided elsewhere.
+//
+// Not here: which log is cleaned when, who may read how far, leaders and followers.
 package segment

@@ -14,6 +14,7 @@ import "fmt"
 //  7. Bytes go to one segment at a time, in order: what lies behind the one written to has nothing on file.
 //  8. The recent batches follow one another up to the end of the log, at the positions they say.
 //  9. Pins are not negative, and a deleted segment is not part of the log.
+//  10. A cleaned segment holds whole batches, and takes the place of neighbours that are finished and unchanged.
 func (l *Log) check() {
 	if l.closed || l.reverting || l.failed != nil {
 		return
