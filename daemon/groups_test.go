@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // noDelay has a group not wait for more members.
@@ -304,5 +305,22 @@ func TestSignalGivenTwiceIsOne(t *testing.T) {
 	}
 	if d := b.describedAs("g"); len(d.Members) != 0 {
 		t.Errorf("%+v", d.Members)
+	}
+}
+
+func TestTimesAndDurationsAreRead(t *testing.T) {
+	for text, want := range map[string]int64{"0": 0, "1700000000000": 1700000000000, "2026-01-01T00:00:00Z": 1767225600000,
+		"2026-01-01T01:00:00.5+01:00": 1767225600500, "2026-01-01T00:00:00.000": 1767225600000, "2026-01-01T00:00": 1767225600000,
+		"2026-01-01": 1767225600000, "": -1, "-1": -1, "now": -1, "1969-12-31": -1} {
+		if got, ok := parseTime(text); ok != (want >= 0) || ok && got != want {
+			t.Errorf("%q: %d %v, want %d", text, got, ok, want)
+		}
+	}
+	for text, want := range map[string]time.Duration{"90m": 90 * time.Minute, "1h30m": 90 * time.Minute, "2d": 48 * time.Hour, "P1D": 24 * time.Hour,
+		"P1DT2H3M4.5S": 26*time.Hour + 3*time.Minute + 4500*time.Millisecond, "PT5M": 5 * time.Minute, "0s": 0,
+		"": -1, "P": -1, "PT": -1, "P1DT": -1, "-1h": -1, "-2d": -1, "1": -1, "1w": -1, "P1M": -1, "P99999999999999999999D": -1} {
+		if got, ok := parseDuration(text); ok != (want >= 0) || ok && got != want {
+			t.Errorf("%q: %v %v, want %v", text, got, ok, want)
+		}
 	}
 }

@@ -209,7 +209,7 @@ func TestWrongArgumentsHaveTheirStatus(t *testing.T) {
 	for _, args := range []string{"nonsense", "topics nonsense", "broker a b", "broker --nonsense", "topics create", "consume", "produce",
 		"topics alter x", "consume x -o yesterday", "produce x --acks 5", "produce x -z rar", "log dump", "broker --override kring.log.level=loud",
 		"broker /no/such/file", "probe /no/such/file", "bench nonsense", "topics create x -c novalue", "topics list -b host:x", "topics list -b :9092",
-		"produce x -b host:0"} {
+		"produce x -b host:0", "groups nonsense", "groups delete", "groups reset-offsets --to-latest", "groups list x"} {
 		if r := kring(t, "", strings.Fields(args)...); r.status != exitArguments || strings.Count(r.errOut, "\n") != 1 {
 			t.Errorf("kring %s: status %d, %s", args, r.status, r.errOut)
 		}
@@ -222,7 +222,9 @@ func TestNoBrokerIsNamedWithWhereToLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	for _, args := range []string{"topics list", "topics describe x", "consume x", "produce x --timeout 1s", "bench idle"} {
+	for _, args := range []string{"topics list", "topics describe x", "consume x", "produce x --timeout 1s", "bench idle",
+		"groups list", "groups describe x", "groups describe", "groups delete x", "groups reset-offsets x --all-topics --to-latest",
+		"consume x --group g"} {
 		r := kring(t, "x\n", append(strings.Fields(args), "-b", l.Addr().String())...)
 		want := "kring: no broker answers at " + l.Addr().String() + ": connection refused; --bootstrap-server says where to look\n"
 		if r.status != exitFailed || !strings.HasSuffix(r.errOut, want) {
