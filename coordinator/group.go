@@ -26,6 +26,7 @@ type group struct {
 	state        State
 	stateMs      int64 // when the state was entered; -1: not known
 	protocolType string
+	typeGiven    *string // the same, as it was last answered
 	protocol     *string
 	generation   int32
 	leader       *member

@@ -152,9 +152,11 @@ func (s *Shard) addMember(g *group, id string, j *Join, now Now) {
 }
 
 func (s *Shard) updateMember(g *group, m *member, j *Join) {
-	g.count(m, -1)
-	m.protocols = keepProtocols(j.Protocols)
-	g.count(m, 1)
+	if !m.matches(j.Protocols) {
+		g.count(m, -1)
+		m.protocols = keepProtocols(j.Protocols)
+		g.count(m, 1)
+	}
 	m.rebalanceMs, m.sessionMs = j.RebalanceMs, j.SessionMs
 	s.park(g, m, j)
 }
@@ -185,6 +187,14 @@ func (s *Shard) refuseJoin(j *Join, member string, err error) {
 
 // joinAnswer is what m is told of the generation.
 func (g *group) joinAnswer(m *member) JoinAnswer {
-	protocolType := g.protocolType
-	return JoinAnswer{Generation: g.generation, ProtocolType: &protocolType, Protocol: g.protocol, Leader: g.leaderID(), Member: m.id}
+	return JoinAnswer{Generation: g.generation, ProtocolType: g.answeredType(), Protocol: g.protocol, Leader: g.leaderID(), Member: m.id}
+}
+
+// answeredType is the protocol type for answers, which keep it.
+func (g *group) answeredType() *string {
+	if g.typeGiven == nil || *g.typeGiven != g.protocolType {
+		kept := g.protocolType
+		g.typeGiven = &kept
+	}
+	return g.typeGiven
 }

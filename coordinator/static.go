@@ -9,7 +9,11 @@ func (s *Shard) replaceStatic(g *group, m *member, id string, j *Join, now Now) 
 	s.answerSync(m, SyncAnswer{Err: ErrFencedInstance})
 	g.rename(m, id)
 	s.updateMember(g, m, j)
-	s.startSession(m, now)
+	if m.isNew {
+		s.timers.arm(&m.session, now.Mono+newMemberJoinMax)
+	} else {
+		s.startSession(m, now)
+	}
 	switch {
 	case g.state == CompletingRebalance:
 		// The leader may have seen the old id: its assignment would not reach the new one.

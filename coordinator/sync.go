@@ -113,8 +113,7 @@ func (s *Shard) refuseSyncs(g *group, err error, now Now) {
 }
 
 func (g *group) syncAnswer(m *member) SyncAnswer {
-	protocolType := g.protocolType
-	return SyncAnswer{ProtocolType: &protocolType, Protocol: g.protocol, Assignment: m.assignment}
+	return SyncAnswer{ProtocolType: g.answeredType(), Protocol: g.protocol, Assignment: m.assignment}
 }
 
 // answerSync answers the sync m waits in, if it does.
