@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -198,6 +199,7 @@ var toolClasses = map[string]string{
 //	$ await NAME TEXT         until it has printed TEXT
 //	$ end NAME                it is stopped; then follows what it printed
 //	$ stop NAME               it is stopped; what it printed says nothing
+//	$ same FILE FILE          until both files of DIR hold the same
 //	$ write FILE              the next lines beginning with < are a file of DIR
 //	< text                    a line of standard input of the command above
 //	! text                    a line on standard error
@@ -350,6 +352,9 @@ func (p *player) play(s *toolStep) (got []string, compare bool) {
 			p.t.Fatal(err)
 		}
 		return nil, false
+	case "same":
+		p.same(w[1], w[2])
+		return nil, false
 	case "begin":
 		p.background[w[1]] = p.jvm.begin(p.t, in, w[2], w[3:]...)
 		return nil, false
@@ -392,6 +397,24 @@ func (p *player) play(s *toolStep) (got []string, compare bool) {
 	return p.printed(p.jvm.run(p.t, in, w[0], w[1:]...), false), true
 }
 
+func (p *player) same(one, other string) {
+	p.t.Helper()
+	var a, b []byte
+	for until := time.Now().Add(toolMax); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+		a, _ = os.ReadFile(filepath.Join(p.dir, one))
+		b, _ = os.ReadFile(filepath.Join(p.dir, other))
+		if len(a) > 0 && bytes.Equal(a, b) {
+			return
+		}
+	}
+	p.t.Errorf("%s holds %q, %s holds %q", one, tail(string(a), 200), other, tail(string(b), 200))
+	for name, r := range p.background {
+		p.jvm.mu.Lock()
+		p.t.Logf("%s said: %s%s", name, tail(r.out.String(), 2000), tail(r.err.String(), 4000))
+		p.jvm.mu.Unlock()
+	}
+}
+
 func (p *player) running(name string) *toolRun {
 	p.t.Helper()
 	r := p.background[name]
@@ -420,8 +443,9 @@ var unsteady = []struct {
 	{regexp.MustCompile(` {2,}`), " "},
 }
 
-// passing are lines that come and go: where in its code a tool failed, and what a client says of a topic that is being made.
-var passing = regexp.MustCompile(`^\tat |reported a recoverable issue`)
+// passing are lines that say nothing: where in its code a tool failed, what a client says of a topic that is being made, and settings
+// that kring has of its own.
+var passing = regexp.MustCompile(`^\tat |reported a recoverable issue|^ kring\.`)
 
 func (p *player) printed(r *toolRun, sorted bool) []string {
 	j := p.jvm
@@ -460,6 +484,27 @@ func (p *player) printed(r *toolRun, sorted bool) []string {
 	return got
 }
 
+// differences are the lines that only one side has, or where the order is another.
+func differences(ours, kafkas []string) string {
+	var b strings.Builder
+	only := func(name string, lines, others []string) {
+		others = slices.Clone(others)
+		for _, l := range lines {
+			if i := slices.Index(others, l); i >= 0 {
+				others = slices.Delete(others, i, i+1)
+			} else if b.Len() < 8000 {
+				fmt.Fprintf(&b, "  only %s: %s\n", name, l)
+			}
+		}
+	}
+	only("ours", ours, kafkas)
+	only("Kafka's", kafkas, ours)
+	if b.Len() == 0 {
+		return "  " + firstDifference(strings.Join(ours, "\n"), strings.Join(kafkas, "\n"))
+	}
+	return b.String()
+}
+
 // TestKafkasTools types what testdata/tools holds and compares what is printed, line by line.
 func TestKafkasTools(t *testing.T) {
 	names, err := filepath.Glob("testdata/tools/*.txt")
@@ -468,7 +513,8 @@ func TestKafkasTools(t *testing.T) {
 	}
 	record := os.Getenv("CONFORMANCE_RECORD") != ""
 	settings := []string{"broker.id=1", "broker.rack=RACK1", "num.partitions=2", "group.initial.rebalance.delay.ms=0",
-		"offsets.topic.replication.factor=1", "default.replication.factor=1", "log.retention.check.interval.ms=500"}
+		"offsets.topic.replication.factor=1", "default.replication.factor=1",
+		"transaction.state.log.replication.factor=1", "transaction.state.log.min.isr=1", "zookeeper.session.timeout.ms=6000", "log.retention.check.interval.ms=500"}
 	var b *broker
 	if record {
 		b = startKafka(t, settings...)
@@ -488,7 +534,7 @@ func TestKafkasTools(t *testing.T) {
 				if record {
 					s.want = got
 				} else if compare && !slices.Equal(got, s.kring()) {
-					t.Errorf("$ %s\ndiffers from Kafka's at %s", quote(s.words), firstDifference(strings.Join(got, "\n"), strings.Join(s.kring(), "\n")))
+					t.Errorf("$ %s\n%s", quote(s.words), differences(got, s.kring()))
 				}
 			}
 		})
