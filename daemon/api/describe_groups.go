@@ -18,7 +18,7 @@ func describeGroups(c *Context, r *server.Request) {
 	}
 	resp := kmsg.NewPtrDescribeGroupsResponse()
 	resp.Groups = make([]kmsg.DescribeGroupsResponseGroup, len(m.Groups))
-	c.eachGroup(r, m.Groups, func(i int, g *GroupShard) {
+	c.eachGroup(r, m.Groups, false, func(i int, g *GroupShard) {
 		rg := &resp.Groups[i]
 		rg.Group, rg.AuthorizedOperations = m.Groups[i], noOperations
 		view, err := g.Describe(rg.Group)
@@ -43,9 +43,10 @@ func showGroup(rg *kmsg.DescribeGroupsResponseGroup, v *coordinator.GroupView) {
 	}
 }
 
-// eachGroup asks about several groups, each on its loop, and calls finish here when all are done. work writes nothing that another
-// call of it, or anybody else, reads before that. A repeated group is asked about again.
-func (c *Context) eachGroup(r *server.Request, groups []string, work func(i int, g *GroupShard), finish func()) {
+// eachGroup asks about several groups, each on its loop, and calls finish here when all are done; with settled, each when what was
+// written before is there. work writes nothing that another call of it, or anybody else, reads before that. A repeated group is
+// asked about again.
+func (c *Context) eachGroup(r *server.Request, groups []string, settled bool, work func(i int, g *GroupShard), finish func()) {
 	left := 1
 	done := func() {
 		if left--; left == 0 {
@@ -56,8 +57,15 @@ func (c *Context) eachGroup(r *server.Request, groups []string, work func(i int,
 		left++
 		k := &groupCall{r: r}
 		k.start(c, func(g *GroupShard) {
-			work(i, g)
-			k.done()
+			run := func() {
+				work(i, g)
+				k.done()
+			}
+			if settled {
+				g.journal.settled(run)
+			} else {
+				run()
+			}
 		}, done)
 		k.send(groups[i])
 	}

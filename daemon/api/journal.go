@@ -31,6 +31,7 @@ type entry struct {
 	err   error
 	base  int64
 	ended bool
+	after []func() // to be called when it has been told
 	next  *entry
 }
 
@@ -140,6 +141,15 @@ func journalError(err error) error {
 	return coordinator.ErrJournalNotLeader
 }
 
+// settled calls fn when all that was appended by now has been told: at once, or at the end of a later turn.
+func (j *journal) settled(fn func()) {
+	if j.last == nil {
+		fn()
+		return
+	}
+	j.last.after = append(j.last.after, fn)
+}
+
 // tell passes on the answers that are there, in order.
 func (j *journal) tell() {
 	j.armed = false
@@ -155,6 +165,11 @@ func (j *journal) tell() {
 			e.buf = nil
 		}
 		done(e.base, e.err, now)
+		for i, fn := range e.after {
+			e.after[i] = nil
+			fn()
+		}
+		e.after = e.after[:0]
 		e.next, j.free = j.free, e
 	}
 	j.g.settle()

@@ -9,6 +9,7 @@ import (
 
 // offsetFetch tells committed offsets: of one group, and from version 8 on of several. Never is an offset called missing while
 // its group is being loaded: the error stands for the whole group, and before version 2, which cannot say so, for each partition.
+// What was committed before, also by a request that is not answered yet, is seen.
 func offsetFetch(c *Context, r *server.Request) {
 	m := kmsg.NewPtrOffsetFetchRequest()
 	if !decode(r, m) {
@@ -30,7 +31,7 @@ func offsetFetch(c *Context, r *server.Request) {
 	}
 	resp := kmsg.NewPtrOffsetFetchResponse()
 	resp.Groups = make([]kmsg.OffsetFetchResponseGroup, len(groups))
-	c.eachGroup(r, groups, func(i int, g *GroupShard) {
+	c.eachGroup(r, groups, true, func(i int, g *GroupShard) {
 		fetchGroup(&resp.Groups[i], g, &m.Groups[i], m.RequireStable)
 	}, func() {
 		if r.Version < 8 {

@@ -30,7 +30,7 @@ const (
 	// loadPiece bounds what is read at once, whatever offsets.load.buffer.size says: it is memory of the loop.
 	loadPiece = 1 << 20
 	// loadTurn is how many bytes of records are replayed before others have their turn: about a millisecond.
-	loadTurn = 128 << 10
+	loadTurn = 64 << 10
 	// loadOpened bounds what one compressed batch may hold.
 	loadOpened = 64 << 20
 )

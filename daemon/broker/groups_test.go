@@ -308,6 +308,22 @@ func TestOffsetsExpire(t *testing.T) {
 	sim.stop()
 }
 
+// TestFetchSeesTheCommitBeforeIt: Kafka takes the requests of a connection one after the other.
+func TestFetchSeesTheCommitBeforeIt(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		p.start(noDelay, few)
+		s := settled(t, p)
+		for i := range int64(20) {
+			s.send("c", commitRequest("g", "", -1, fmt.Sprint("t 0 ", i)), 8)
+			s.send("c", fetchOffsets("g", "t 0"), 7)
+			s.take("c")
+			if code, offset := offsetOf(s.take("c").(*kmsg.OffsetFetchResponse)); code != wire.None || offset != i {
+				t.Errorf("commit of %d: %v, offset %d", i, code, offset)
+			}
+		}
+	})
+}
+
 // TestStopAnswersWhoWaits: a member that waits for the others is told to look elsewhere.
 func TestStopAnswersWhoWaits(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {
