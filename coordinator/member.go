@@ -61,8 +61,10 @@ func (m *member) matches(protocols []Protocol) bool {
 // keepProtocols copies what a request brought, without names that come a second time: those are never asked for.
 func keepProtocols(protocols []Protocol) []Protocol {
 	kept := make([]Protocol, 0, len(protocols))
+	seen := make(map[string]bool, len(protocols)) // a request may name hundreds of thousands
 	for _, p := range protocols {
-		if !slices.ContainsFunc(kept, func(k Protocol) bool { return k.Name == p.Name }) {
+		if !seen[p.Name] {
+			seen[p.Name] = true
 			kept = append(kept, Protocol{Name: strings.Clone(p.Name), Metadata: bytes.Clone(p.Metadata)})
 		}
 	}
