@@ -400,7 +400,7 @@ func (p *player) play(s *toolStep) (got []string, compare bool) {
 func (p *player) same(one, other string) {
 	p.t.Helper()
 	var a, b []byte
-	for until := time.Now().Add(toolMax); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+	for until := time.Now().Add(2 * toolMax); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
 		a, _ = os.ReadFile(filepath.Join(p.dir, one))
 		b, _ = os.ReadFile(filepath.Join(p.dir, other))
 		if len(a) > 0 && bytes.Equal(a, b) {
