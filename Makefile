@@ -43,7 +43,7 @@ unit: build
 
 # Real clients, Kafka's recorded answers and a live Kafka against the binary.
 conformance: tools build
-	KRING=$(CURDIR)/bin/kring KRING_PEERS_TEST=1 $(GO) test -count=1 -timeout 40m ./conformance/...
+	KRING=$(CURDIR)/bin/kring KRING_PEERS_TEST=1 $(GO) test -count=1 -p 1 -timeout 40m ./conformance/...
 
 # Client libraries' own tests of a broker, all of them, with 1, 2 and 4 loops (SUITES=name,… LOOPS=n,… for some; PEER=kafka: the mark).
 suites: tools build
