@@ -2,8 +2,18 @@ package coordinator
 
 import "slices"
 
-// tombstonesMax bounds the tombstones of one batch, so that it is never larger than the journal takes.
-const tombstonesMax = 1000
+// tombstonesMax and tombstoneBytesMax bound the tombstones of one batch, so that it is never larger than the journal takes by
+// default: each has the names of its group, which may be long, and of a topic.
+const (
+	tombstonesMax     = 1000
+	tombstoneBytesMax = 512 << 10
+	tombstoneBytes    = 300 // without the group's name
+)
+
+// tombstonesAtOnce is how many tombstones of the group go into one batch.
+func (g *group) tombstonesAtOnce() int {
+	return max(1, min(tombstonesMax, tombstoneBytesMax/(tombstoneBytes+len(g.id))))
+}
 
 // DeleteOffsets forgets offsets; it is answered when the journal has their tombstones. While a consumer group has members, the
 // topics they are subscribed to are kept.
@@ -119,9 +129,10 @@ func (s *Shard) forget(g *group, places []place, now Now, done func(err error)) 
 	}
 	var failure error
 	written := g.written
-	for start := 0; ; start += tombstonesMax {
-		batch := places[start:min(start+tombstonesMax, len(places))]
-		last := start+tombstonesMax >= len(places)
+	most := g.tombstonesAtOnce()
+	for start := 0; ; start += most {
+		batch := places[start:min(start+most, len(places))]
+		last := start+most >= len(places)
 		for _, k := range batch {
 			s.addTombstone(g, k)
 		}

@@ -230,6 +230,34 @@ func TestManyOffsetsAreDeletedInPieces(t *testing.T) {
 	}
 }
 
+// TestALongNameIsDeletedInSmallPieces: it stands in every tombstone.
+func TestALongNameIsDeletedInSmallPieces(t *testing.T) {
+	w := newWorld(t)
+	long := strings.Repeat("g", stringMax)
+	c := &Commit{Group: long, Generation: -1, RetentionMs: -1, Done: func(*Commit) {}}
+	for p := range int32(100) {
+		c.Offsets = append(c.Offsets, CommitOffset{Topic: "t", Partition: p, CommitMs: -1})
+	}
+	w.shard.Commit(c, w.now())
+	w.journal.answer(w.now())
+	d := &DeleteGroup{Group: long, Done: func(*DeleteGroup) {}}
+	w.shard.DeleteGroup(d, w.now())
+	w.journal.answer(w.now())
+	w.verify()
+	if d.Err != nil || w.shard.Groups() != 0 {
+		t.Errorf("%v, %d groups are left", d.Err, w.shard.Groups())
+	}
+	for _, b := range w.journal.batches[1:] {
+		size := 0
+		for _, r := range b.Records {
+			size += len(r.Key)
+		}
+		if size > tombstoneBytesMax {
+			t.Errorf("a batch of %d bytes", size)
+		}
+	}
+}
+
 // TestReplayOfTransactions reads transactional batches with tombstones in them, and markers without a transaction.
 func TestReplayOfTransactions(t *testing.T) {
 	s := newLoading(1)
