@@ -21,7 +21,7 @@ var programs = []string{
 }
 
 // programMax bounds one program; on an idle machine the slowest needs 15 s.
-const programMax = 6 * time.Minute
+const programMax = 10 * time.Minute
 
 // clientStep is a line of a program. Ok is true, false or "unsupported": what the client itself cannot do, with the reason.
 type clientStep struct {
