@@ -8,6 +8,9 @@
 // Ownership. A Broker and its controller belong to loop 0. Each loop has a shard: the replicas and the server of that loop,
 // touched on it alone. Loop 0 asks shards and waits for all of them; it alone writes the files of the log dirs' roots.
 //
+// Groups. A loop that becomes the leader of a partition of __consumer_offsets reads it from its start and replays it to the
+// coordinator, one partition at a time and a little in each turn; a stop ends the groups before their logs.
+//
 // Promises:
 //   - Nothing is written before every log dir is locked and every listener bound.
 //   - Requests are taken only when every partition the controller gave us is led or known to be offline.
