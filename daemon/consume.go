@@ -71,6 +71,9 @@ type goal struct{ next, end int64 }
 
 func (c *consuming) run(cmd *cobra.Command, topic string) error {
 	if c.fromBeginning {
+		if cmd.Flags().Changed("offset") {
+			return wrong("give one of --offset and --from-beginning")
+		}
 		c.offset = "beginning"
 	}
 	delimiter, err := unquote(c.delimiter)

@@ -54,7 +54,7 @@ func (m *membership) flags(cmd *cobra.Command, c *client) {
 func (m *membership) unused(cmd *cobra.Command) error {
 	for _, name := range groupFlags {
 		if cmd.Flags().Changed(name) {
-			return wrong("--%s means something with --group alone", name)
+			return wrong("--%s needs --group", name)
 		}
 	}
 	return nil
@@ -75,6 +75,9 @@ type member struct {
 	joined bool
 }
 
+// sessionLeast is what a member can keep up with; what the broker allows is group.min.session.timeout.ms.
+const sessionLeast = time.Second
+
 // join reads the topic as a member of the group until it is told to stop, has read enough, or is at the end.
 func (c *consuming) join(cmd *cobra.Command, topic string, begin offsetSpec, p *printer) error {
 	if len(c.partitions) > 0 {
@@ -88,6 +91,9 @@ func (c *consuming) join(cmd *cobra.Command, topic string, begin offsetSpec, p *
 		}
 		balancers = append(balancers, b)
 	}
+	if c.group.session < sessionLeast {
+		return wrong("--session-timeout %s is not valid; allowed: at least %s", c.group.session, sessionLeast)
+	}
 	m := &member{consuming: c, topic: topic, says: cmd.ErrOrStderr(), p: p, mine: map[int32]bool{}}
 	adm, err := c.admin()
 	if err != nil {
@@ -100,8 +106,8 @@ func (c *consuming) join(cmd *cobra.Command, topic string, begin offsetSpec, p *
 	}
 	opts := append(c.fetching(), kgo.ConsumerGroup(c.group.name), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(begin.start()),
 		kgo.Balancers(balancers...), kgo.BlockRebalanceOnPoll(), kgo.AutoCommitMarks(), kgo.AutoCommitInterval(c.group.interval),
-		kgo.SessionTimeout(c.group.session), kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoked),
-		kgo.OnPartitionsLost(m.lost))
+		kgo.SessionTimeout(c.group.session), kgo.HeartbeatInterval(min(3*time.Second, c.group.session/3)),
+		kgo.OnPartitionsAssigned(m.assigned), kgo.OnPartitionsRevoked(m.revoked), kgo.OnPartitionsLost(m.lost))
 	if c.group.instance != "" {
 		opts = append(opts, kgo.InstanceID(c.group.instance))
 	}

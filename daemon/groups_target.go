@@ -90,7 +90,8 @@ func (g *target) offset(b bounds, committed *int64, asked map[string]map[int32]i
 		return g.to, nil
 	case "shift-by":
 		if committed == nil {
-			return 0, fmt.Errorf("%s-%d has no committed offset to shift", b.topic, b.partition)
+			return 0, fmt.Errorf("%s-%d has no committed offset to shift; --topic %s:0,1,... or --all-topics leave it out",
+				b.topic, b.partition, b.topic)
 		}
 		return *committed + g.by, nil
 	case "from-file":

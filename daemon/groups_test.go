@@ -240,7 +240,7 @@ func TestResetRefusesWhatMakesNoSense(t *testing.T) {
 		"g --topic words:7 --to-latest":  "words: not every partition named is there; the topic has 3 partitions\n",
 		"g --topic absent --to-latest":   "absent: UNKNOWN_TOPIC_OR_PARTITION: there is no such topic",
 		"new --all-topics --to-latest":   "new has committed no offsets\n",
-		"new --topic words --shift-by 1": "words-0 has no committed offset to shift\n",
+		"new --topic words --shift-by 1": "words-0 has no committed offset to shift; --topic words:0,1,... or --all-topics leave it out\n",
 	} {
 		if r := b.kring("", append([]string{"groups", "reset-offsets"}, strings.Fields(args)...)...); r.status != exitFailed || !strings.Contains(r.errOut, want) {
 			t.Errorf("%s: %d %q, want %q", args, r.status, r.errOut, want)
@@ -282,10 +282,11 @@ func TestGroupsAreDeletedAndNamed(t *testing.T) {
 
 func TestGroupFlagsNeedAGroup(t *testing.T) {
 	for args, want := range map[string]string{
-		"consume x -v":                   "--verbose means something with --group alone",
-		"consume x --instance-id a":      "--instance-id means something with --group alone",
-		"consume x -g a -p 0":            "--partition and --group exclude each other",
-		"consume x -g a --assignor fair": "--assignor fair is not valid; allowed: range, roundrobin, sticky, cooperative-sticky",
+		"consume x -v":                         "--verbose needs --group",
+		"consume x --instance-id a":            "--instance-id needs --group",
+		"consume x -g a -p 0":                  "--partition and --group exclude each other",
+		"consume x -g a --session-timeout 1ms": "--session-timeout 1ms is not valid; allowed: at least 1s",
+		"consume x -g a --assignor fair":       "--assignor fair is not valid; allowed: range, roundrobin, sticky, cooperative-sticky",
 	} {
 		if r := kring(t, "", strings.Fields(args)...); r.status != exitArguments || !strings.Contains(r.errOut, want) {
 			t.Errorf("%s: %d %q", args, r.status, r.errOut)

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -52,10 +54,48 @@ func command() *cobra.Command {
   kring consume words --from-beginning --exit`,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return wrong("%w; see %s --help", err, cmd.CommandPath()) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return badFlag(cmd, err) })
 	root.AddCommand(brokerCommand(), probeCommand(), topicsCommand(), groupsCommand(), produceCommand(), consumeCommand(), logCommand(),
 		statsCommand(), benchCommand(), exitTopic())
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "help" {
+			c.Args = knownTopic
+		}
+	}
 	return root
+}
+
+// knownTopic refuses a help topic that is no command.
+func knownTopic(cmd *cobra.Command, args []string) error {
+	if _, rest, err := cmd.Root().Find(args); err != nil || len(rest) > 0 {
+		return wrong("there is no command %q; kring --help lists them", strings.Join(args, " "))
+	}
+	return nil
+}
+
+// badFlag says what a flag allows where pflag shows what Go's parser thought.
+func badFlag(cmd *cobra.Command, err error) error {
+	var bad interface {
+		error
+		GetValue() string
+	}
+	if errors.As(err, &bad) {
+		cause := errors.Unwrap(bad)
+		what, allowed := strings.TrimSuffix(bad.Error(), ": "+cause.Error()), ""
+		switch number := (*strconv.NumError)(nil); {
+		case errors.Is(cause, strconv.ErrRange):
+			allowed = "a smaller whole number"
+		case errors.As(cause, &number):
+			allowed = "a whole number"
+		case strings.HasPrefix(cause.Error(), "time: "):
+			allowed = "a time such as 500ms, 10s or 1m"
+		}
+		if allowed != "" {
+			return wrong("%s; allowed: %s", what, allowed)
+		}
+	}
+	return wrong("%w; see %s --help", err, cmd.CommandPath())
 }
 
 // sameOrder is how soon after a signal another one means the same to who is lenient: timeout(1) sends its own to the program and to

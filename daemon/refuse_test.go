@@ -192,7 +192,7 @@ func TestLogDirLockedAsKafkaLocksIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	refusal{settings: []string{"log.dirs=" + data}, status: exitLocked, want: "log dir " + data + " cannot be locked: lock " + data +
-		"/.lock: another process uses the directory, perhaps Kafka\n"}.check(t)
+		"/.lock: another process uses the directory, Kring or Kafka; stop it or choose another directory\n"}.check(t)
 }
 
 func TestUnknownKeyWarnsOnce(t *testing.T) {
@@ -235,11 +235,15 @@ func TestNoBrokerIsNamedWithWhereToLook(t *testing.T) {
 
 func TestArgumentsThatLackAreNamed(t *testing.T) {
 	for args, want := range map[string]string{
-		"produce":       "kring produce takes TOPIC [FILE...], not 0 arguments; see kring produce --help",
-		"broker a b":    "kring broker takes [server.properties], not 2 arguments; see kring broker --help",
-		"topics list a": "kring topics list takes no arguments, not 1 argument; see kring topics list --help",
-		"topics --nope": "unknown flag: --nope; see kring topics --help",
-		"topics nope":   `there is no command "topics nope"; kring topics --help lists them`,
+		"produce":                               "kring produce takes TOPIC [FILE...], not 0 arguments; see kring produce --help",
+		"broker a b":                            "kring broker takes [server.properties], not 2 arguments; see kring broker --help",
+		"topics list a":                         "kring topics list takes no arguments, not 1 argument; see kring topics list --help",
+		"topics --nope":                         "unknown flag: --nope; see kring topics --help",
+		"topics create x -p y":                  `invalid argument "y" for "-p, --partitions" flag; allowed: a whole number`,
+		"stats --interval y":                    `invalid argument "y" for "--interval" flag; allowed: a time such as 500ms, 10s or 1m`,
+		"consume x --offset 5 --from-beginning": "give one of --offset and --from-beginning",
+		"help nope":                             `there is no command "nope"; kring --help lists them`,
+		"topics nope":                           `there is no command "topics nope"; kring topics --help lists them`,
 	} {
 		if r := kring(t, "", strings.Fields(args)...); r.errOut != "kring: "+want+"\n" {
 			t.Errorf("kring %s: %q, want %q", args, r.errOut, want)
