@@ -169,12 +169,14 @@ func TestWithoutAFileDataGoesToTheStateDirectory(t *testing.T) {
 func TestWarningsNameAKeyOnce(t *testing.T) {
 	_, warnings, err := fromStatic(map[string]string{
 		"delegation.token.max.lifetime.ms": "2", "num.io.threads": "8", "num.network.threads": "4", "confluent.support.id": "x", "listener.name.a.ssl.key.password": "secret",
+		"num.partitons": "2",
 	})
 	want := []Warning{
 		{"confluent.support.id", "unknown, ignored"},
 		{"delegation.token.max.lifetime.ms", "does not act yet"},
 		{"listener.name.a.ssl.key.password", "settings of a single listener do not act yet"},
 		{"num.network.threads", "sets nothing here: kring.loops takes the place of Kafka's threads and their queues"},
+		{"num.partitons", "unknown, ignored; the nearest is num.partitions"},
 	}
 	if err != nil || !slices.Equal(warnings, want) {
 		t.Errorf("%v %v", warnings, err)

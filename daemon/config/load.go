@@ -125,18 +125,27 @@ func unknown(name, value string) (Warning, error) {
 	case strings.HasPrefix(name, "listener.name."):
 		return Warning{name, "settings of a single listener do not act yet"}, nil
 	}
+	if best, d := nearest(name, BrokerKeys); d <= 2 {
+		return Warning{name, "unknown, ignored; the nearest is " + best}, nil
+	}
 	return Warning{name, "unknown, ignored"}, nil
 }
 
 // misspelt refuses a key that begins like ours and names the one that is most like it.
 func misspelt(name, value string) error {
+	best, _ := nearest(name, ownKeys)
+	return &Malformed{name, value, "there is no such setting; the nearest is " + best}
+}
+
+// nearest is the key whose name is most like name, and how far it is.
+func nearest(name string, keys []Key) (string, int) {
 	best, least := "", math.MaxInt
-	for i := range ownKeys {
-		if d := distance(name, ownKeys[i].Name); d < least {
-			best, least = ownKeys[i].Name, d
+	for i := range keys {
+		if d := distance(name, keys[i].Name); d < least {
+			best, least = keys[i].Name, d
 		}
 	}
-	return &Malformed{name, value, "there is no such setting; the nearest is " + best}
+	return best, least
 }
 
 // distance is how many bytes must be put in, taken out or changed to make b of a (Levenshtein).
