@@ -19,7 +19,10 @@ type inode struct{ dev, ino uint64 }
 // heldElsewhere is the errno of a lock that another process holds, in words an operator can use.
 type heldElsewhere struct{ error }
 
-func (heldElsewhere) Error() string   { return "another process uses the directory, perhaps Kafka" }
+func (heldElsewhere) Error() string {
+	return "another process uses the directory, Kring or Kafka; stop it or choose another directory"
+}
+
 func (h heldElsewhere) Unwrap() error { return h.error }
 
 // LockFile takes the lock java.nio's FileChannel.tryLock takes: fcntl's, on the whole file.
