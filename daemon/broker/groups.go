@@ -3,6 +3,7 @@ package broker
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"kring/coordinator"
 	"kring/daemon/api"
@@ -72,7 +73,7 @@ func (s *shard) loadGroups(t *ring.Task) {
 		}
 		if l.records > 0 {
 			s.b.log.Info("groups loaded", "partition", l.part.Index, "records", l.records, "groups", l.g.Groups(), "offsets", l.g.Offsets(),
-				"took", s.loop.Now()-began)
+				"took", (s.loop.Now() - began).Round(time.Millisecond))
 		}
 	}
 	l.buf.Release()
