@@ -47,6 +47,7 @@ func main() {
 		os.Exit(2)
 	}
 	admin = kadm.NewClient(cl)
+	admin.SetTimeoutMillis(60000)
 	topic := prefix + "-main"
 	step("create topic", func() (any, error) { return createTopic(topic) })
 	n := 0

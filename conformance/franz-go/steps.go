@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	wait       = 60 * time.Second
+	wait       = 3 * time.Minute // a busy Kafka needs more than one for its first group
 	partitions = 4
 )
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/IBM/sarama"
 )
@@ -62,6 +63,7 @@ func config() *sarama.Config {
 	c := sarama.NewConfig()
 	c.Version = sarama.V3_9_0_0
 	c.ClientID = "conformance"
+	c.Admin.Timeout, c.Net.ReadTimeout = time.Minute, 90*time.Second
 	c.Producer.Return.Successes = true
 	c.Producer.Partitioner = sarama.NewManualPartitioner
 	return c
