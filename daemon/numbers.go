@@ -22,7 +22,6 @@ const (
 	watchersMost    = 16
 	watcherHeader   = 8 << 10
 	watcherPatience = 10 * time.Second // to send a request, and to read an answer
-	watcherIdle     = 2 * time.Minute
 	// turnLimit is how long a loop may take to turn before it is said to be stuck.
 	turnLimit = time.Second
 )
@@ -71,8 +70,9 @@ func (n *numbers) serve(l net.Listener) {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, "kring: /metrics has the numbers, /health says whether it serves\n")
 	})
-	s := &http.Server{Handler: mux, ReadTimeout: watcherPatience, WriteTimeout: 3 * watcherPatience, IdleTimeout: watcherIdle,
-		MaxHeaderBytes: watcherHeader, ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelDebug)}
+	s := &http.Server{Handler: mux, ReadTimeout: watcherPatience, WriteTimeout: 3 * watcherPatience, MaxHeaderBytes: watcherHeader,
+		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelDebug)}
+	s.SetKeepAlivesEnabled(false) // watchers that stay would keep the next one out
 	n.log.Error("numbers are not served any more", "error", s.Serve(l))
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"kring/coordinator"
 	"kring/daemon/server"
+	"kring/wire"
 )
 
 // groupOperations is what may be done with a group where there is no authorizer: read, delete, describe.
@@ -18,9 +19,13 @@ func describeGroups(c *Context, r *server.Request) {
 	}
 	resp := kmsg.NewPtrDescribeGroupsResponse()
 	resp.Groups = make([]kmsg.DescribeGroupsResponseGroup, len(m.Groups))
+	for i := range resp.Groups {
+		resp.Groups[i].Group, resp.Groups[i].AuthorizedOperations = m.Groups[i], noOperations
+		resp.Groups[i].ErrorCode = int16(wire.InvalidRequest)
+	}
 	c.eachGroup(r, m.Groups, false, func(i int, g *GroupShard) {
 		rg := &resp.Groups[i]
-		rg.Group, rg.AuthorizedOperations = m.Groups[i], noOperations
+		rg.ErrorCode = int16(wire.None)
 		view, err := g.Describe(rg.Group)
 		if err != nil {
 			rg.ErrorCode = int16(codeOf(err))
@@ -43,9 +48,12 @@ func showGroup(rg *kmsg.DescribeGroupsResponseGroup, v *coordinator.GroupView) {
 	}
 }
 
+// repeatsMost is how often one request may name groups again.
+const repeatsMost = 16
+
 // eachGroup asks about several groups, each on its loop, and calls finish here when all are done; with settled, each when what was
-// written before is there. work writes nothing that another call of it, or anybody else, reads before that. A repeated group is
-// asked about again.
+// written before is there. work writes nothing that another call of it, or anybody else, reads before that. It is called for
+// some repeats only: an answer must not be multiplied by naming a large group again and again.
 func (c *Context) eachGroup(r *server.Request, groups []string, settled bool, work func(i int, g *GroupShard), finish func()) {
 	left := 1
 	done := func() {
@@ -53,7 +61,14 @@ func (c *Context) eachGroup(r *server.Request, groups []string, settled bool, wo
 			finish()
 		}
 	}
+	seen, repeats := make(map[string]bool, len(groups)), 0
 	for i := range groups {
+		if seen[groups[i]] {
+			if repeats++; repeats > repeatsMost {
+				continue
+			}
+		}
+		seen[groups[i]] = true
 		left++
 		k := &groupCall{r: r}
 		k.start(c, func(g *GroupShard) {

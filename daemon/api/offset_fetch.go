@@ -5,6 +5,7 @@ import (
 
 	"kring/coordinator"
 	"kring/daemon/server"
+	"kring/wire"
 )
 
 // offsetFetch tells committed offsets: of one group, and from version 8 on of several. Never is an offset called missing while
@@ -31,6 +32,9 @@ func offsetFetch(c *Context, r *server.Request) {
 	}
 	resp := kmsg.NewPtrOffsetFetchResponse()
 	resp.Groups = make([]kmsg.OffsetFetchResponseGroup, len(groups))
+	for i := range groups { // stays so where groups are named again too often
+		resp.Groups[i].Group, resp.Groups[i].ErrorCode = groups[i], int16(wire.InvalidRequest)
+	}
 	c.eachGroup(r, groups, true, func(i int, g *GroupShard) {
 		fetchGroup(&resp.Groups[i], g, &m.Groups[i], m.RequireStable)
 	}, func() {
@@ -43,15 +47,7 @@ func offsetFetch(c *Context, r *server.Request) {
 
 // fetchGroup asks for the offsets of one group.
 func fetchGroup(rg *kmsg.OffsetFetchResponseGroup, g *GroupShard, m *kmsg.OffsetFetchRequestGroup, stable bool) {
-	rg.Group = m.Group
-	var topics []coordinator.TopicPartitions
-	if m.Topics != nil {
-		topics = make([]coordinator.TopicPartitions, len(m.Topics))
-	}
-	for i := range m.Topics {
-		topics[i] = coordinator.TopicPartitions{Topic: m.Topics[i].Topic, Partitions: m.Topics[i].Partitions}
-	}
-	err := g.Fetch(m.Group, topics, stable, func(o coordinator.Committed) {
+	err := g.Fetch(m.Group, askedOnce(m.Topics), stable, func(o coordinator.Committed) {
 		if n := len(rg.Topics); n == 0 || rg.Topics[n-1].Topic != o.Topic {
 			rg.Topics = append(rg.Topics, kmsg.OffsetFetchResponseGroupTopic{Topic: o.Topic})
 		}
@@ -62,6 +58,33 @@ func fetchGroup(rg *kmsg.OffsetFetchResponseGroup, g *GroupShard, m *kmsg.Offset
 	if rg.ErrorCode = int16(codeOf(err)); err != nil {
 		rg.Topics = nil
 	}
+}
+
+// askedOnce is what is asked for, each partition where it is named first, as in Kafka's map: with its metadata of 4 KiB it must not
+// be answered a hundred thousand times. nil asks for all.
+func askedOnce(asked []kmsg.OffsetFetchRequestGroupTopic) []coordinator.TopicPartitions {
+	if asked == nil {
+		return nil
+	}
+	type place struct {
+		topic     string
+		partition int32
+	}
+	seen := map[place]bool{}
+	topics := make([]coordinator.TopicPartitions, 0, len(asked))
+	for i := range asked {
+		t := coordinator.TopicPartitions{Topic: asked[i].Topic, Partitions: make([]int32, 0, len(asked[i].Partitions))}
+		for _, p := range asked[i].Partitions {
+			if at := (place{t.Topic, p}); !seen[at] {
+				seen[at] = true
+				t.Partitions = append(t.Partitions, p)
+			}
+		}
+		if len(t.Partitions) > 0 {
+			topics = append(topics, t)
+		}
+	}
+	return topics
 }
 
 // single puts the answer for one group where versions below 8 have it.
