@@ -145,7 +145,9 @@ func awaitNoChange(t *testing.T, b *broker) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(list, func(name string) bool { return slices.Contains([]string{".deleted", ".cleaned", ".swap"}, filepath.Ext(name)) }) {
+		if !slices.ContainsFunc(list, func(name string) bool {
+			return slices.Contains([]string{".deleted", ".cleaned", ".swap"}, filepath.Ext(name))
+		}) {
 			return
 		}
 		if time.Now().After(until) {
