@@ -60,7 +60,7 @@ func command() *cobra.Command {
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {
-			c.Args = knownTopic
+			c.Args, c.Example = knownTopic, "  kring help groups reset-offsets\n  kring help exit-codes"
 		}
 	}
 	return root
