@@ -11,7 +11,7 @@ var checkTurns = false
 //  2. A connection's receive and send name slots of the right kind that name the connection; so at most one of each is under way.
 //  3. A connection receives into memory of its own exactly while a direct receive is under way.
 //  4. A connection that waits for memory has no receive under way, and is on the list of those.
-//  5. Each piece has a buffer or is lacking.
+//  5. Each piece is the kernel's, parked or lacking; all but the last have a buffer.
 //  6. What is lent is not negative, and the buffers of pieces are part of it.
 //  7. A connection that is closed is not among the connections.
 func (l *loop) check() {
@@ -45,6 +45,7 @@ func (l *loop) check() {
 		}
 	}
 	must(with+len(l.pieces.lacking) == pieceCount, 5, "%d with a buffer, %d lacking", with, len(l.pieces.lacking))
+	must(l.pieces.given+len(l.pieces.parked) == with, 5, "%d with a buffer, %d given, %d parked", with, l.pieces.given, len(l.pieces.parked))
 	must(l.InUse() >= 0, 6, "in use: %d", l.InUse())
 }
 

@@ -124,7 +124,7 @@ func (l *loop) Rand() *rand.Rand                { return l.rng }
 func (l *loop) Now() time.Duration              { return l.now }
 func (l *loop) UnixMilli() int64                { return l.unixMilli }
 func (l *loop) Cancel(t *Timer)                 { l.wheel.Cancel(t) }
-func (l *loop) InUse() int64                    { return l.slab.inUse - int64(l.pieces.available())*pieceSize }
+func (l *loop) InUse() int64                    { return l.slab.inUse - int64(l.pieces.free())*pieceSize }
 func (l *loop) After(d time.Duration, t *Timer) { l.wheel.After(d, t) }
 
 // Alloc lends a buffer.
@@ -164,7 +164,8 @@ func (l *loop) open() error {
 	l.clock()
 	l.wheel = NewWheel(l.now)
 	l.trimmer.Fire = func(t *Timer) {
-		if l.slab.trim(trimMost) {
+		l.pieces.shrink()
+		if l.slab.trim(trimMost) || l.pieces.want > pieceLeast {
 			l.wheel.After(trimEvery, t)
 		}
 	}

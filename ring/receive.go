@@ -31,7 +31,7 @@ func (c *conn) armReceive() {
 		c.armDirect()
 		return
 	}
-	if l.pieces.available() == 0 {
+	if l.pieces.given == 0 {
 		c.starve()
 		return
 	}
@@ -83,7 +83,7 @@ func (l *loop) feedStarved() {
 		l.wheel.After(favourEvery, &l.favour)
 		n = 1
 		l.favoured = true
-		if l.pieces.available() == 0 {
+		if l.pieces.given == 0 {
 			l.refillOne()
 		}
 	}
@@ -154,6 +154,7 @@ func (c *conn) receiveEnded(e unix.Errno) {
 		c.ended()
 	case unix.ENOBUFS:
 		c.l.stats.NoBuffers++
+		c.l.pieces.drained()
 		if !c.closing {
 			c.starve()
 		}
