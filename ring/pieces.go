@@ -85,7 +85,8 @@ func (p *pieces) endTurn() {
 // drained is called when the kernel found none: it shall have more.
 func (p *pieces) drained() { p.want = min(2*p.want, pieceCount) }
 
-// shrink makes the kernel's share fit what it took since the last call. It gives back parked buffers that are not needed.
+// shrink makes the share of the kernel fit what it took since the last call, and frees parked buffers that are not needed. What the
+// kernel has beyond its share is parked when it has received into it.
 func (p *pieces) shrink() {
 	if 4*p.most < p.want {
 		p.want = max(p.want/2, pieceLeast)
