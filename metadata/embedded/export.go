@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"kring/metadata"
 	"kring/ring"
@@ -39,19 +38,9 @@ func (s *Store) Export(w io.Writer) error { return s.tree.export(w) }
 
 // ExportFiles does what Export does for a store that no broker has open, or that is at rest; it changes nothing.
 func ExportFiles(dir fs.FS, w io.Writer) error {
-	entries, err := fs.ReadDir(dir, ".")
+	f, err := filesIn(dir)
 	if err != nil {
 		return err
-	}
-	var names []string
-	for _, e := range entries {
-		if !e.IsDir() {
-			names = append(names, e.Name())
-		}
-	}
-	f := findFiles(names)
-	if len(f.logs)+len(f.snapshots) == 0 {
-		return fmt.Errorf("no metadata store: %w", fs.ErrNotExist)
 	}
 	tr, _, err := load(&f, func(name string) ([]byte, error) { return fs.ReadFile(dir, name) })
 	if err != nil {
@@ -63,7 +52,7 @@ func ExportFiles(dir fs.FS, w io.Writer) error {
 func (t *tree) export(w io.Writer) error {
 	paths := make([]string, 0, len(t.nodes))
 	for p := range t.nodes {
-		if p != "/zookeeper" && !strings.HasPrefix(p, "/zookeeper/") {
+		if !own(p) {
 			paths = append(paths, p)
 		}
 	}
@@ -110,13 +99,7 @@ func Import(t *ring.Task, dir string, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	// The log comes first: a snapshot without one is taken for damage, a log without a snapshot before it too.
-	log, err := createLog(t, dir, tr.zxid)
-	if err != nil {
-		return err
-	}
-	log.Close()
-	return t.WriteFile(dir, fileName(tr.zxid, snapshotSuffix), encodeSnapshot(tr.capture(), tr.zxid, tr.session))
+	return writeTree(t, dir, tr)
 }
 
 func importTree(r io.Reader) (*tree, error) {
@@ -124,30 +107,19 @@ func importTree(r io.Reader) (*tree, error) {
 	if err := json.NewDecoder(r).Decode(&in); err != nil {
 		return nil, fmt.Errorf("exported tree cannot be read: %w", err)
 	}
-	slices.SortFunc(in.Nodes, func(a, b exportedNode) int { return strings.Compare(a.Path, b.Path) })
-	tr := newTree()
-	for _, n := range in.Nodes {
-		rec := &record{czxid: metadata.Zxid(n.Czxid), mzxid: metadata.Zxid(n.Mzxid), pzxid: metadata.Zxid(n.Pzxid),
-			ctime: n.Ctime, mtime: n.Mtime, version: n.Version, aversion: n.Aversion, owner: metadata.SessionID(n.Owner)}
+	nodes := make([]Node, len(in.Nodes))
+	root := false
+	for i, n := range in.Nodes {
+		nodes[i] = Node{Path: n.Path, Stat: metadata.Stat{Czxid: metadata.Zxid(n.Czxid), Mzxid: metadata.Zxid(n.Mzxid),
+			Pzxid: metadata.Zxid(n.Pzxid), Ctime: n.Ctime, Mtime: n.Mtime, Version: n.Version, Cversion: n.Cversion,
+			Aversion: n.Aversion, EphemeralOwner: metadata.SessionID(n.Owner), NumChildren: n.Children}}
 		if n.Data != nil {
-			rec.data = []byte(*n.Data)
+			nodes[i].Data = []byte(*n.Data)
 		}
-		rec.created = (n.Cversion + n.Children) / 2
-		tr.zxid = max(tr.zxid, rec.czxid, rec.mzxid, rec.pzxid)
-		tr.session = max(tr.session, rec.owner)
-		if err := checkPath(n.Path); err != nil {
-			return nil, fmt.Errorf("node %q: %w", n.Path, err)
-		}
-		if slices.Contains(special, n.Path) {
-			tr.nodes[n.Path].rec = rec
-			continue
-		}
-		if err := tr.load(n.Path, rec); err != nil {
-			return nil, err
-		}
+		root = root || n.Path == "/"
 	}
-	if len(in.Nodes) == 0 || in.Nodes[0].Path != "/" {
+	if !root {
 		return nil, errors.New("exported tree has no root")
 	}
-	return tr, nil
+	return treeOf(nodes)
 }
