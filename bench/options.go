@@ -36,6 +36,11 @@ type Options struct {
 	Count int64
 	// Clean is how long the offsets topic must keep its size to count as cleaned; 0: its size is told at once.
 	Clean time.Duration
+	// Keys is how many keys records have, Bytes how many bytes of values are written in all, and Checkpoint the broker's
+	// cleaner-offset-checkpoint; of Compact alone.
+	Keys       int
+	Bytes      int64
+	Checkpoint string
 	// Warm is run but not measured; Duration is measured.
 	Warm, Duration time.Duration
 	// PIDs are the broker's processes, whose CPU and memory are counted.

@@ -21,7 +21,7 @@ type Latency struct {
 type Report struct {
 	Load       string  `json:"load"`
 	Requests   int64   `json:"requests"`
-	Bytes      int64   `json:"bytes"` // record values (consume: record batches)
+	Bytes      int64   `json:"bytes"` // record values (consume, compact: record batches)
 	Seconds    float64 `json:"seconds"`
 	PerSecond  float64 `json:"requests_per_second"`
 	MBPerSec   float64 `json:"mb_per_second"` // 10^6
@@ -37,6 +37,8 @@ type Report struct {
 	Offsets       int64   `json:"offsets,omitempty"`
 	OffsetsPerSec float64 `json:"offsets_per_second,omitempty"`
 	OffsetsMB     float64 `json:"offsets_topic_mb,omitempty"`
+	// LeftMB is what Compact has left of the topic, 10^6.
+	LeftMB float64 `json:"left_mb,omitempty"`
 }
 
 // meter measures a stretch of a run.
@@ -115,6 +117,9 @@ func (r *Report) WriteText(w io.Writer) {
 	}
 	if r.Offsets > 0 {
 		fmt.Fprintf(w, "%-22s %d committed, %.0f/s; their topic takes %.1f MB\n", "  offsets:", r.Offsets, r.OffsetsPerSec, r.OffsetsMB)
+	}
+	if r.LeftMB > 0 {
+		fmt.Fprintf(w, "%-22s %.1f MB of %.1f\n", "  left:", r.LeftMB, float64(r.Bytes)/1e6)
 	}
 	line("answer", r.Ack)
 	line("end to end", r.EndToEnd)

@@ -45,6 +45,7 @@ var (
 	offsets  = figure{"offsets/s", func(r *bench.Report) float64 { return r.OffsetsPerSec }}
 	topicMB  = figure{"offsets topic MB", func(r *bench.Report) float64 { return r.OffsetsMB }}
 	resident = figure{"peak resident MB", func(r *bench.Report) float64 { return r.PeakMB }}
+	left     = figure{"left MB", func(r *bench.Report) float64 { return r.LeftMB }}
 )
 
 var loads = []load{
@@ -73,6 +74,8 @@ var loads = []load{
 		[]figure{cpuPerM, offsets, topicMB, p99, resident}, false, false, false},
 	{"replay", "a million offsets of 10,000 groups, and a restart: from exec to the last group's offsets",
 		commits(1_000_000, 10000, 100), bench.Commits, []figure{seconds, resident}, false, false, true},
+	compaction("compact", "none"), compaction("compact-lz4", "lz4"),
+	flush("flush", "each to a partition of its own", 16), flush("flush-one", "to one partition", 1),
 	codec("gzip"), codec("snappy"), codec("lz4"), codec("zstd"),
 }
 
@@ -82,6 +85,21 @@ func commits(count int64, groups, partitions int) func(*bench.Options) {
 		o.Groups, o.Members, o.Conns, o.Records, o.Partitions, o.Count = groups, 1, 16, partitions, partitions, count
 		o.Clean = 20 * time.Second // Kafka's cleaner looks every 15
 	}
+}
+
+// compaction times the cleaning of one partition.
+func compaction(name, codec string) load {
+	return load{name, "the cleaning of one partition, -bytes of 1 KiB values under 500,000 keys, compression " + codec,
+		func(o *bench.Options) { o.Conns, o.Records, o.Keys, o.Codec = 2, 100, 500_000, codec }, bench.Compact,
+		[]figure{seconds, mbPerSec, cpuPerGB, resident, left}, false, false, false}
+}
+
+// flush has the broker sync every batch before it answers.
+func flush(name, where string, partitions int) load {
+	return load{name, "flush.messages=1: 16 KiB batches of 16 producers, one under way each, " + where,
+		func(o *bench.Options) {
+			o.Conns, o.Records, o.Partitions, o.Config = 16, 15, partitions, map[string]string{"flush.messages": "1"}
+		}, bench.Produce, []figure{perSec, p50, p99, p999, cpuPerM, resident}, false, false, false}
 }
 
 func codec(name string) load {
@@ -117,7 +135,7 @@ func (l load) compare(ctx context.Context, s settings, sides []*side) error {
 				topic = fmt.Sprint("batches-", s.rounds-1)
 			}
 			o := b.options(topic)
-			o.Duration = s.time
+			o.Duration, o.Bytes, o.Checkpoint = s.time, int64(s.gb*1e9), b.data(s)+"/cleaner-offset-checkpoint"
 			l.set(&o)
 			fmt.Fprintf(os.Stderr, "%s: round %d, %s\n", l.name, round+1, b.name)
 			r, err := l.run(ctx, o)

@@ -26,7 +26,8 @@ type settings struct {
 	kring, dir   string
 	rounds       int
 	time         time.Duration
-	fill         float64
+	fill, gb     float64
+	port         int
 	loads        string
 	kringArgs    string
 	json, noWarm bool
@@ -39,6 +40,8 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", 3, "alternations")
 	flag.DurationVar(&s.time, "time", 10*time.Second, "measured time of each load")
 	flag.Float64Var(&s.fill, "fill", 0, "part of memory to fill with page cache first (0.85 for figures to keep)")
+	flag.Float64Var(&s.gb, "gb", 5, "GB (10^9) that loads compact and compact-lz4 have cleaned")
+	flag.IntVar(&s.port, "port", 19092, "the first of three ports on 127.0.0.1 in a row: kring, Kafka, ZooKeeper")
 	flag.StringVar(&s.loads, "loads", "", "only these, comma separated: "+names())
 	flag.StringVar(&s.kringArgs, "kring-args", "", "more arguments for kring broker, e.g. '--override kring.loops=2'")
 	flag.BoolVar(&s.json, "json", false, "print every report as a line of JSON too")
@@ -68,7 +71,7 @@ func compare(ctx context.Context, s settings) error {
 	if err := fillCache(ctx, s.dir+"/fill", s.fill); err != nil {
 		return err
 	}
-	sides := []*side{{name: "kring", port: 19092}, {name: "kafka", port: 19093}}
+	sides := []*side{{name: "kring", port: s.port}, {name: "kafka", port: s.port + 1}}
 	for _, b := range sides {
 		defer b.stop()
 		if err := b.start(ctx, s); err != nil {

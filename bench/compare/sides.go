@@ -39,15 +39,24 @@ func (b *side) start(ctx context.Context, s settings) error {
 	}
 	zk, kafka := dir+"/zk", dir+"/kafka"
 	b.dirs = []string{kafka, zk}
-	if err := script(ctx, "zk", zk, "clientPort=12181"); err != nil {
+	if err := script(ctx, "zk", zk, "clientPort="+strconv.Itoa(b.port+1)); err != nil {
 		return err
 	}
 	return b.startKafka(ctx)
 }
 
+// data is the broker's log dir.
+func (b *side) data(s settings) string {
+	if b.name == "kring" {
+		return s.dir + "/kring"
+	}
+	return s.dir + "/kafka/data"
+}
+
 func (b *side) startKafka(ctx context.Context) error {
 	kafka := b.dirs[0]
-	err := script(ctx, "kafka", kafka, "port="+strconv.Itoa(b.port), "zookeeper.connect=127.0.0.1:12181", "log.segment.delete.delay.ms=1000")
+	err := script(ctx, "kafka", kafka, "port="+strconv.Itoa(b.port), "zookeeper.connect=127.0.0.1:"+strconv.Itoa(b.port+1),
+		"log.segment.delete.delay.ms=1000")
 	if err != nil {
 		return err
 	}
