@@ -16,10 +16,15 @@ const (
 	cleanedSuffix  = ".cleaned"
 	swapSuffix     = ".swap"
 	tmpSuffix      = ".tmp"
+	// damagedSuffix is that of bytes which a start or a repair took out of a log; no broker looks at such a file.
+	damagedSuffix = ".damaged"
 
 	epochsFile   = "leader-epoch-checkpoint"
 	metadataFile = "partition.metadata"
 )
+
+// offsetDigits is how many digits a file's name begins with.
+const offsetDigits = 20
 
 // fileName is base in 20 digits, with a suffix.
 func fileName(base Offset, suffix string) string {
@@ -30,8 +35,8 @@ func fileName(base Offset, suffix string) string {
 // parseName splits a file name into its offset and suffix; false if it is no such name.
 func parseName(name string) (Offset, string, bool) {
 	dot := strings.IndexByte(name, '.')
-	if dot <= 0 {
-		return 0, "", false
+	if dot != offsetDigits {
+		return 0, "", false // "7.log" would not be found again
 	}
 	n, err := strconv.ParseUint(name[:dot], 10, 63)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 
 // recoverSegments finds the end of the log. After an unclean stop every segment from the recovery point on is read, checked and
 // indexed anew; the first batch that is not whole ends the log. After a clean stop only the last segment's tail is looked
-// at. It says whether the log was changed beyond what a clean stop promises.
+// at, and what is wrong there is damage, of which nothing is cut off (damage.go). It says whether the log was changed beyond what a
+// clean stop promises.
 func (l *Log) recoverSegments(t *ring.Task, f *found, o Options, epochsLost bool) (changed bool, err error) {
 	if len(l.segs) == 0 {
 		return false, nil
@@ -31,9 +32,13 @@ func (l *Log) recoverSegments(t *ring.Task, f *found, o Options, epochsLost bool
 			break
 		}
 	}
+	r := recovery{log: l, t: t, options: &o, found: f, trusted: len(l.segs)}
+	if !o.Clean {
+		r.trusted = l.floor(o.RecoveryPoint)
+	}
 	if from == len(l.segs) {
 		ok, err := l.trustLast(t)
-		if err != nil || ok {
+		if stop := r.stopEnd(); err != nil || ok && (stop < 0 || l.active().next == stop) {
 			return false, err
 		}
 		from--
@@ -42,24 +47,8 @@ func (l *Log) recoverSegments(t *ring.Task, f *found, o Options, epochsLost bool
 		return false, err
 	}
 	for i := from; i < len(l.segs); i++ {
-		s := l.segs[i]
-		cut, err := l.recoverSegment(t, s, i)
-		if err != nil {
+		if err := r.one(i); err != nil {
 			return false, err
-		}
-		if i+1 < len(l.segs) && !cut && s.next != l.segs[i+1].base && !l.gaps(s) {
-			l.warn("a segment lacks its end", "segment", s.base, "ends", s.next, "next", l.segs[i+1].base)
-			cut = true
-		}
-		if cut && i+1 < len(l.segs) && s.next == l.segs[i+1].base {
-			cut = false // only what lay behind its records: the zeros of a preset size, as a crash just after a roll leaves them
-		}
-		if cut && i+1 < len(l.segs) {
-			l.warn("deleting the segments behind a damaged one", "segment", s.base, "deleted", len(l.segs)-i-1)
-			if err := l.removeFrom(t, i+1); err != nil {
-				return false, err
-			}
-			s.closed = false
 		}
 	}
 	return true, nil
@@ -132,64 +121,6 @@ func (l *Log) loadLast(t *ring.Task, s *segment) error {
 	}
 }
 
-// recoverSegment reads segment number i, rebuilds its indexes and the state that follows from its batches, and cuts it off
-// behind the last batch that is whole. It says whether something was cut.
-func (l *Log) recoverSegment(t *ring.Task, s *segment, i int) (cut bool, err error) {
-	s.synced = false
-	if err := s.open(t); err != nil {
-		return false, err
-	}
-	s.pin()
-	defer s.unpin()
-	s.txns, s.txnDirty = nil, len(s.txns) > 0 || s.txnDirty
-	sc := newScan(t, s.file, 0, s.size, scanLarge)
-	defer sc.release()
-	b := indexBuilder{s: s, interval: l.conf.IndexIntervalBytes}
-	b.begin()
-	var damage *bad
-	for damage == nil {
-		h, err := sc.peek()
-		if h == nil && err == nil {
-			break
-		}
-		if err == nil {
-			err = sc.verify(h)
-		}
-		switch {
-		case errors.As(err, &damage):
-		case err != nil:
-			return false, err
-		case h.base() < b.next:
-			damage = &bad{sc.pos, fmt.Sprintf("offset %d after %d", h.base(), b.next-1)}
-		case h.last()-s.base > maxRelative:
-			damage = &bad{sc.pos, fmt.Sprintf("offset %d is too far from %d", h.last(), s.base)}
-		case i+1 < len(l.segs) && h.last() >= l.segs[i+1].base:
-			damage = &bad{sc.pos, fmt.Sprintf("offset %d reaches into the segment at %d", h.last(), l.segs[i+1].base)}
-		default:
-			b.add(h, sc.pos)
-			if err := l.recoverBatch(sc, s, h); err != nil {
-				return false, err
-			}
-			sc.skip(h)
-		}
-	}
-	b.finish()
-	if sc.pos < s.size {
-		l.warn("cutting a segment off behind its last whole batch", "segment", s.base, "cut", s.size-sc.pos, "cause", damage)
-		if err := t.Truncate(s.file, sc.pos); err != nil {
-			return false, err
-		}
-		cut = true
-	}
-	s.size, s.written, s.endKnown = sc.pos, sc.pos, true
-	if s.next = b.next; l.gaps(s) && !cut && i+1 < len(l.segs) {
-		s.next = l.segs[i+1].base
-	}
-	l.prods.end = s.next
-	s.snapshot = encodeSnapshot(&l.prods)
-	return cut, nil
-}
-
 // gaps says whether s may lack offsets at its end: it was cleaned, or may have been.
 func (l *Log) gaps(s *segment) bool { return l.conf.Compact || s.base < l.cleaned }
 
@@ -226,10 +157,12 @@ func (l *Log) scanEpochs(t *ring.Task, to int) error {
 	})
 }
 
-// replay calls fn with each batch from offset from up to offset to.
+// replay calls fn with each batch from offset from up to offset to that can be read: the rest of a damaged segment is left out, and
+// told of.
 func (l *Log) replay(t *ring.Task, from, to Offset, size int, fn func(*scan, *segment, header) error) error {
-	for i := l.floor(from); i < len(l.segs) && l.segs[i].base < to; i++ {
-		if err := l.replaySegment(t, l.segs[i], from, to, size, fn); err != nil {
+	for i := l.floor(from); from < to && i < len(l.segs) && l.segs[i].base < to; i++ {
+		err := l.replaySegment(t, l.segs[i], from, to, size, fn)
+		if l.noted(l.segs[i], err) != nil && !errors.Is(err, ErrMalformed) {
 			return err
 		}
 	}

@@ -1,8 +1,6 @@
 package segment
 
 import (
-	"errors"
-
 	"kring/ring"
 )
 
@@ -47,15 +45,15 @@ func (l *Log) widen(t *ring.Task) error {
 		}
 		return nil
 	})
-	if errors.Is(err, ErrMalformed) {
-		return nil // what the snapshot says must do
+	if err != nil {
+		return err
 	}
 	for id, x := range seen {
 		if p := l.prods.get(id); x.epoch == p.epoch && x.batches[x.n-1] == p.batches[0] {
 			p.batches, p.n = x.batches, x.n
 		}
 	}
-	return err
+	return nil
 }
 
 // before gives the offset from which on as much as widen reads leads to end; end itself if an index has no entry to begin at.
