@@ -20,6 +20,9 @@ import (
 // compactMax bounds the wait for a cleaning.
 const compactMax = 15 * time.Minute
 
+// compactSegment is segment.bytes: the last segment is never cleaned.
+const compactSegment = 128 << 20
+
 // compactPoll is how exactly the end of a cleaning is seen, and compactBackoff how often the broker's cleaner looks meanwhile.
 const (
 	compactPoll    = 5 * time.Millisecond
@@ -37,7 +40,7 @@ func Compact(ctx context.Context, o Options) (*Report, error) {
 	if o.Keys < 1 || o.Bytes < 1 || o.Checkpoint == "" {
 		return nil, errors.New("bench: keys, bytes and the broker's cleaner-offset-checkpoint must be named")
 	}
-	config := map[string]string{"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "1.0", "segment.bytes": "134217728"}
+	config := map[string]string{"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "1.0", "segment.bytes": strconv.Itoa(compactSegment)}
 	for k, v := range o.Config {
 		config[k] = v
 	}
@@ -74,7 +77,7 @@ func Compact(ctx context.Context, o Options) (*Report, error) {
 	}
 	r.count(1, size)
 	r.CPUPerM = 0
-	if err := o.cleanEnough(upTo); err != nil {
+	if err := o.cleanEnough(upTo, size); err != nil {
 		return nil, err
 	}
 	left, err := o.stored(o.Topic)
@@ -184,14 +187,14 @@ func (o *Options) whenClean(ctx context.Context) (int64, error) {
 }
 
 // cleanEnough refuses a cleaning that has left out more than the active segment.
-func (o *Options) cleanEnough(upTo int64) error {
+func (o *Options) cleanEnough(upTo, size int64) error {
 	c, err := dial(o.Addr)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	end, err := o.offset(c, 0, -1)
-	if err == nil && (end-upTo)*int64(o.Size) > 134217728 {
+	if err == nil && float64(end-upTo)/float64(end)*float64(size) > 1.05*compactSegment {
 		err = fmt.Errorf("bench: %s was cleaned up to %d of %d only", o.Topic, upTo, end)
 	}
 	return err

@@ -89,8 +89,8 @@ func commits(count int64, groups, partitions int) func(*bench.Options) {
 
 // compaction times the cleaning of one partition.
 func compaction(name, codec string) load {
-	return load{name, "the cleaning of one partition, -bytes of 1 KiB values under 500,000 keys, compression " + codec,
-		func(o *bench.Options) { o.Conns, o.Records, o.Keys, o.Codec = 2, 100, 500_000, codec }, bench.Compact,
+	return load{name, "the cleaning of one partition, -gb GB of 1 KiB values, each key ten times, compression " + codec,
+		func(o *bench.Options) { o.Conns, o.Records, o.Keys, o.Codec = 2, 100, int(o.Bytes/10240)+1, codec }, bench.Compact,
 		[]figure{seconds, mbPerSec, cpuPerGB, resident, left}, false, false, false}
 }
 
