@@ -15,7 +15,6 @@ var leftOut = map[int16]string{
 	wire.AddPartitionsToTxn: "transactions", wire.AddOffsetsToTxn: "transactions", wire.EndTxn: "transactions",
 	wire.WriteTxnMarkers: "transactions", wire.TxnOffsetCommit: "transactions", wire.DescribeTransactions: "transactions",
 	wire.AlterReplicaLogDirs:       "moving replicas between log dirs",
-	wire.AlterClientQuotas:         "quotas",
 	wire.AlterUserScramCredentials: "SASL",
 	wire.ConsumerGroupHeartbeat:    "the protocol of KIP-848, which Kafka refuses too", wire.ConsumerGroupDescribe: "the protocol of KIP-848",
 }

@@ -59,6 +59,7 @@ func rows() []row {
 		{wire.ListPartitionReassignments, 0, 0, listReassignments, 2 * mib, 16},
 		{wire.OffsetDelete, 0, 0, offsetDelete, 2 * mib, 32},
 		{wire.DescribeClientQuotas, 0, 1, describeClientQuotas, 64 << 10, 32},
+		{wire.AlterClientQuotas, 0, 1, alterClientQuotas, 2 * mib, 64},
 		{wire.DescribeUserScramCredentials, 0, 0, describeScramCredentials, 64 << 10, 64},
 		{wire.UpdateFeatures, 0, 1, updateFeatures, 64 << 10, 64},
 		{wire.DescribeCluster, 0, 1, describeCluster, 64 << 10, 1},

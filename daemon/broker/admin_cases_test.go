@@ -18,8 +18,9 @@ type adminCase struct {
 
 // eachAdminCase calls fn for every case and version. The broker has id 1 and nothing on it before.
 func eachAdminCase(fn func(a adminCase, version int16)) {
-	for _, cases := range [][]adminCase{setUpCases(), logDirCases(), producerCases(), quotaCases(), scramCases(), aclCases(), electionCases(),
-		reassignmentCases(), featureCases(), transactionCases(), tokenCases(), leaderlessCases(), configCases(), loggerCases(), saslCases()} {
+	for _, cases := range [][]adminCase{setUpCases(), logDirCases(), producerCases(), quotaCases(), setQuotaCases(), scramCases(), aclCases(), electionCases(),
+		reassignmentCases(), featureCases(), transactionCases(), tokenCases(), leaderlessCases(), configCases(), loggerCases(),
+		saslCases()} {
 		for _, a := range cases {
 			for v := a.first; v <= a.last; v++ {
 				fn(a, v)

@@ -108,6 +108,9 @@ func seedFrame(key, version int16) []byte {
 		m.Filters = []kmsg.DeleteACLsRequestFilter{{ResourceName: &name}}
 	case *kmsg.DescribeClientQuotasRequest:
 		m.Components = []kmsg.DescribeClientQuotasRequestComponent{{EntityType: "user", Match: &name}}
+	case *kmsg.AlterClientQuotasRequest:
+		m.Entries = []kmsg.AlterClientQuotasRequestEntry{{Entity: []kmsg.AlterClientQuotasRequestEntryEntity{{Type: "user", Name: &name}},
+			Ops: []kmsg.AlterClientQuotasRequestEntryOp{{Key: "producer_byte_rate", Value: 5}}}}
 	case *kmsg.DescribeUserSCRAMCredentialsRequest:
 		m.Users = []kmsg.DescribeUserSCRAMCredentialsRequestUser{{Name: name}}
 	case *kmsg.UpdateFeaturesRequest:

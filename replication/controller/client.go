@@ -129,6 +129,23 @@ func (c client) children(t *ring.Task, path string, watch bool) (names []string,
 	return names, err
 }
 
+// nodeNames is what a Children came to.
+type nodeNames struct {
+	names []string
+	err   error
+}
+
+func (c client) childrenAll(t *ring.Task, paths []string) []nodeNames {
+	out := make([]nodeNames, len(paths))
+	each(t, len(paths), func(i int, done func(error)) {
+		c.store.Children(paths[i], false, func(names []string, _ metadata.Stat, err error) {
+			out[i] = nodeNames{names, err}
+			done(err)
+		})
+	})
+	return out
+}
+
 // createPath makes a persistent node, and its parents without data where they are missing.
 func (c client) createPath(t *ring.Task, path string, data []byte) error {
 	_, err := c.do(t, metadata.Create(path, data))

@@ -154,6 +154,7 @@ func (c *Controller) startConfigs(t *ring.Task) {
 	for _, id := range []int32{metadata.NoBroker, c.self} {
 		c.reloadConfig(t, metadata.BrokerEntity(id))
 	}
+	c.warnOfQuotas(t)
 	c.configsChanged(t)
 }
 
@@ -215,7 +216,12 @@ func (c *Controller) purgeNotices(t *ring.Task, names []string) {
 // reloadConfig reads an entity's configuration into the picture and tells the broker.
 func (c *Controller) reloadConfig(t *ring.Task, entity string) {
 	kind, name, _ := strings.Cut(entity, "/")
-	if kind != "topics" && kind != "brokers" {
+	switch kind {
+	case "topics", "brokers":
+	case "users", "clients", "ips":
+		c.warnOfQuotas(t)
+		return
+	default:
 		return
 	}
 	config, err := c.readConfig(t, "/config/"+entity)

@@ -37,6 +37,8 @@ type Controller struct {
 	reloaded map[string]bool // of those, the ones whose configuration changed meanwhile
 	fenced   bool
 	stopped  bool
+
+	warnedOfQuotas bool
 }
 
 // New makes a controller that does nothing yet.
