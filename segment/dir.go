@@ -41,6 +41,8 @@ type Dir struct {
 	log    *slog.Logger
 	unlock func()
 	clean  bool
+	// suspect: the file that MarkFailed leaves is there.
+	suspect bool
 
 	meta       Meta
 	hasMeta    bool
@@ -173,6 +175,7 @@ func (d *Dir) list(t *ring.Task) error {
 	for _, e := range entries {
 		if !e.Dir {
 			d.clean = d.clean || e.Name == cleanFile
+			d.suspect = d.suspect || e.Name == failedFile
 			continue
 		}
 		if e.Name == clusterLogName {
@@ -229,7 +232,7 @@ func (d *Dir) Meta() (Meta, bool) { return d.meta, d.hasMeta }
 func (d *Dir) Path() string { return d.path }
 
 // Clean says whether the last stop was clean.
-func (d *Dir) Clean() bool { return d.clean }
+func (d *Dir) Clean() bool { return d.clean && !d.suspect }
 
 // Partitions lists the partitions found, sorted by topic and index.
 func (d *Dir) Partitions() []Partition { return d.parts }
@@ -237,7 +240,7 @@ func (d *Dir) Partitions() []Partition { return d.parts }
 // Options are those to open a partition's log with, found or new; Config, Files and TopicID are the caller's.
 func (d *Dir) Options(p Partition) Options {
 	return Options{
-		Dir: d.path + "/" + p.String(), Config: DefaultConfig(), Clean: d.clean,
+		Dir: d.path + "/" + p.String(), Config: DefaultConfig(), Clean: d.Clean(), Suspect: d.suspect,
 		RecoveryPoint: d.recovery[p], LogStart: d.starts[p], Cleaned: d.cleaned[p], Log: d.log,
 	}
 }
@@ -278,7 +281,7 @@ func (d *Dir) Close(t *ring.Task, clean bool) error {
 }
 
 // GiveUp is Abandon for a start that fails after OpenDir: the clean-stop marker is put back if there was one.
-func (d *Dir) GiveUp(t *ring.Task) error { return d.Close(t, d.clean) }
+func (d *Dir) GiveUp(t *ring.Task) error { return d.Close(t, d.Clean()) }
 
 // Abandon lets the lock go and leaves everything else: the next start recovers.
 func (d *Dir) Abandon() {

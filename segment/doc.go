@@ -8,7 +8,8 @@
 //   - durable <= written <= end. Bytes below written are on file and readable, below durable they survive a power cut.
 //   - Record bytes are never decoded on the way in or out; offsets are stamped in place, outside the batch's checksum.
 //   - Bytes once readable are not overwritten; files are open while a Range pins them.
-//   - A failed write or sync takes the log offline for ever. Neither is tried again. A full disk alone is survived:
+//   - A failed write or sync takes the log offline for ever. Neither is tried again, and the log dir can be marked (suspect.go), so that
+//     a restart trusts nothing that only the page cache has. A full disk alone is survived:
 //     what was not written is taken back, and reads go on.
 //   - After an unclean stop a prefix of what was appended is there, and all of what was durable.
 //   - Cleaning keeps the last record of each key, offsets, and what producers and transactions need; at any moment a crash leaves

@@ -77,6 +77,7 @@ type Log struct {
 	closed    bool
 	// closedCleanly: the files are as a clean stop leaves them.
 	closedCleanly bool
+	suspect       bool // what is on file may not be on disk
 	failed        error
 	tasks         []*ring.Task
 }
@@ -191,8 +192,19 @@ func (l *Log) fail(what string, cause error) {
 	if l.failed != nil || l.closed {
 		return
 	}
-	l.failed = fmt.Errorf("%w: %s of %s: %w", ErrOffline, what, l.dir, cause)
 	l.warn("the log is offline until it is opened again", "what", what, "cause", cause)
+	l.offline(fmt.Errorf("%w: %s of %s: %w", ErrOffline, what, l.dir, cause))
+}
+
+// Fail takes the log offline because something else in its log dir has failed, as if it were a write of its own.
+func (l *Log) Fail(cause error) {
+	if l.failed == nil && !l.closed {
+		l.offline(fmt.Errorf("%w: the log dir of %s: %w", ErrOffline, l.dir, cause))
+	}
+}
+
+func (l *Log) offline(err error) {
+	l.failed = err
 	l.refuseAll(l.failed)
 	if l.OnFail != nil {
 		l.OnFail(l.failed)

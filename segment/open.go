@@ -23,7 +23,7 @@ func Open(t *ring.Task, o Options) (*Log, error) {
 }
 
 func newLog(loop ring.Loop, o Options) *Log {
-	l := &Log{loop: loop, dir: o.Dir, conf: o.Config, files: o.Files, log: o.Log, cleaned: o.Cleaned}
+	l := &Log{loop: loop, dir: o.Dir, conf: o.Config, files: o.Files, log: o.Log, cleaned: o.Cleaned, suspect: o.Suspect}
 	if l.files == nil {
 		l.files = NewFiles(loop, filesDefault)
 	}

@@ -57,6 +57,9 @@ type Options struct {
 	TopicID TopicID
 	// Clean says that the log dir had its clean-stop marker: the files are trusted.
 	Clean bool
+	// Suspect says that the log dir failed in an earlier life (Dir.Suspect): the page cache may show what the disk never got. What is
+	// recovered is written anew, and durable before anybody relies on it.
+	Suspect bool
 	// RecoveryPoint and LogStart are the checkpointed offsets (Log.RecoveryPoint, Log.StartCheckpoint), 0 if there are none.
 	RecoveryPoint, LogStart Offset
 	// Cleaned is the checkpointed offset below which the log was cleaned (Log.Cleaned), 0 if it never was.

@@ -86,6 +86,11 @@ func (r *recovery) read(i int) (damage *bad, end int64, err error) {
 		return nil, 0, err
 	}
 	s.txns, s.txnDirty = nil, len(s.txns) > 0 || s.txnDirty
+	if l.suspect {
+		if err := s.writeAnew(t); err != nil {
+			return nil, 0, err
+		}
+	}
 	sc := newScan(t, s.file, 0, s.size, scanLarge)
 	defer sc.release()
 	b := indexBuilder{s: s, interval: l.conf.IndexIntervalBytes}
