@@ -44,7 +44,8 @@ var house = map[string]room{
 		pure: true},
 	"daemon": {sees: "daemon/broker daemon/api daemon/server daemon/config coordinator systemd ring metadata metadata/embedded segment wire wire/batch bench",
 		outside: "github.com/spf13/cobra github.com/twmb/franz-go github.com/twmb/franz-go/pkg/kadm github.com/twmb/franz-go/pkg/kmsg " +
-			"github.com/VictoriaMetrics/metrics github.com/jedib0t/go-pretty/v6 github.com/schollz/progressbar/v3 golang.org/x/term"},
+			"github.com/VictoriaMetrics/metrics github.com/jedib0t/go-pretty/v6 github.com/schollz/progressbar/v3 golang.org/x/term " +
+			"github.com/go-zookeeper/zk"},
 
 	"sim": {sees: "daemon/broker daemon/config ring ring/simring metadata metadata/embedded wire wire/batch",
 		outside: "github.com/twmb/franz-go/pkg/kmsg"},
@@ -56,6 +57,7 @@ var house = map[string]room{
 	"conformance":         {}, // tests only: the finished binary, from outside
 	"conformance/systemd": {}, // tests only: the installed service on a machine of its own
 	"conformance/trees":   {}, // tests only: its metadata beside Kafka's
+	"conformance/twins":   {}, // tests only: its files beside Kafka's
 
 	"conformance/suites": {}, // tests only: what client libraries test brokers with
 }

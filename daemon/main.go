@@ -56,7 +56,7 @@ func command() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return badFlag(cmd, err) })
 	root.AddCommand(brokerCommand(), probeCommand(), topicsCommand(), groupsCommand(), produceCommand(), consumeCommand(), logCommand(),
-		statsCommand(), benchCommand(), exitTopic())
+		statsCommand(), benchCommand(), storeCommand(), exitTopic())
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {

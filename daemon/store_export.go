@@ -1,0 +1,305 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/spf13/cobra"
+
+	"kring/metadata"
+	"kring/metadata/embedded"
+	"kring/ring"
+	"kring/segment"
+)
+
+func exportCommand() *cobra.Command {
+	h := &handover{}
+	cmd := &cobra.Command{
+		Use:   "export [server.properties]",
+		Short: "Bring a ZooKeeper up to the store in a log dir, so that Kafka can go on there",
+		Long: `Write what has changed in the store of a log dir since its import to ZooKeeper, so that Kafka 3.9 starts there as the same broker
+of the same cluster. Kring must be stopped. Only nodes that differ are written, and what is gone in the store is deleted; nodes that are
+not Kafka's are left alone. An empty ZooKeeper gets the whole tree. An export that was interrupted is done by another one.
+
+Refused are a ZooKeeper of another cluster, one with a broker that is still registered, one that is ahead of the store because Kafka
+has run since, and log dirs in use.`,
+		Args: atMost(1),
+		Example: `  kring store export /etc/kafka/server.properties --dry-run
+  kring store export /etc/kafka/server.properties
+  kring store export --zookeeper localhost:2181/kafka --log-dir /var/lib/kafka`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := h.settle(args); err != nil {
+				return err
+			}
+			return h.held(func(_ *ring.Task, m segment.Meta) error { return h.exportTree(cmd, m) })
+		},
+	}
+	h.flags(cmd)
+	return cmd
+}
+
+func (h *handover) exportTree(cmd *cobra.Command, m segment.Meta) error {
+	ours, err := storeIn(h.logDirs[0])
+	if err == nil && ours == nil {
+		err = &failure{exitData, fmt.Errorf("%s holds no store", h.logDirs[0])}
+	}
+	if err != nil {
+		return err
+	}
+	e, err := dialZooKeeper(cmd.Context(), h.zooKeeper, h.timeout)
+	if err != nil {
+		return err
+	}
+	defer e.close()
+	if err := e.abandoned(h.wait); err != nil {
+		return err
+	}
+	theirs, foreign, err := e.read()
+	if err != nil {
+		return err
+	}
+	ours = slices.DeleteFunc(ours, func(n embedded.Node) bool { return n.Stat.EphemeralOwner != 0 || n.Path == "/" })
+	ours, c, err := e.takeCensus(ours, m)
+	if err != nil {
+		return err
+	}
+	if err := e.behind(theirs, c, m); err != nil {
+		return err
+	}
+	w := difference(ours, theirs)
+	if !h.dryRun {
+		if err := e.abandoned(0); err != nil { // nobody came while we read
+			return err
+		}
+		if err := e.write(w); err != nil {
+			return err
+		}
+	}
+	s := handed{Action: "export", ZooKeeper: h.zooKeeper, LogDir: h.logDirs[0], DryRun: h.dryRun, Cluster: m.ClusterID, Broker: m.BrokerID,
+		Epoch: int32(c.epoch), Topics: c.topics, Partitions: c.partitions, Nodes: len(ours), Bytes: c.bytes, LeftAlone: foreign,
+		Created: paths(w.create), Changed: paths(w.set), Deleted: paths(w.remove)}
+	if h.asJSON {
+		return printJSON(cmd.OutOrStdout(), s)
+	}
+	h.sayExported(cmd.OutOrStdout(), &s)
+	return nil
+}
+
+func (h *handover) sayExported(out io.Writer, s *handed) {
+	did := "exported"
+	if s.DryRun {
+		did = "would export"
+		for _, part := range []struct {
+			what  string
+			paths []string
+		}{{"create", s.Created}, {"change", s.Changed}, {"delete", s.Deleted}} {
+			for _, path := range part.paths {
+				fmt.Fprintf(out, "%s %s\n", part.what, path)
+			}
+		}
+	}
+	fmt.Fprintf(out, "%s cluster %s from the store in %s to ZooKeeper %s: %s\n", did, s.Cluster, s.LogDir, s.ZooKeeper, s.tree())
+	fmt.Fprintf(out, "%d created, %d changed, %d deleted, the rest was there\n", len(s.Created), len(s.Changed), len(s.Deleted))
+	s.foreign(out)
+	if !s.DryRun {
+		fmt.Fprintln(out, "Kafka may start there now; before Kring does again: kring store import --replace")
+	}
+}
+
+// behind refuses a ZooKeeper that an export would take back to what was before.
+func (e *ensemble) behind(theirs []embedded.Node, c census, m segment.Meta) error {
+	refuse := func(format string, args ...any) error {
+		return &failure{exitData, fmt.Errorf("ZooKeeper %s: %w", e.name, fmt.Errorf(format, args...))}
+	}
+	for _, n := range theirs {
+		switch {
+		case n.Path == "/migration":
+			return refuse("/migration is there: the cluster has begun to move to KRaft")
+		case n.Path == metadata.PathClusterID:
+			if id, err := metadata.DecodeClusterID(n.Data); err != nil || id.ID != m.ClusterID {
+				return refuse("it has cluster %s, but the log dir's meta.properties says %s", id.ID, m.ClusterID)
+			}
+		}
+	}
+	epoch, err := controllerEpoch(theirs)
+	if err != nil {
+		return refuse("%s: %w", metadata.PathControllerEpoch, err)
+	}
+	if epoch > c.epoch {
+		return refuse("it is ahead of the store (controller epoch %d and %d): Kafka has run since the import; "+
+			"kring store import --replace brings the store up to it", epoch, c.epoch)
+	}
+	return nil
+}
+
+// writes are what makes one tree of another.
+type writes struct {
+	create, set, remove []embedded.Node // what is set or removed has the stat it must still have
+	count               []embedded.Node // whose number of children ever created must rise, to that of the stat
+	rewrite             []embedded.Node // whose version must rise, to that of the stat
+}
+
+// counted are the nodes whose children are named by a sequence: a number that was used must not come again.
+var counted = []string{metadata.PathConfigChanges, metadata.PathISRChanges, metadata.PathLogDirEvents, "/kafka-acl-changes",
+	"/kafka-acl-extended-changes"}
+
+// difference finds what to write to theirs so that it is ours; both are in the order of paths. The controller's epoch comes last of all
+// that is set: until then another export may follow.
+func difference(ours, theirs []embedded.Node) (w writes) {
+	there := make(map[string]embedded.Node, len(theirs))
+	for _, n := range theirs {
+		there[n.Path] = n
+	}
+	kept := make(map[string]bool, len(ours))
+	var epoch []embedded.Node
+	for _, n := range ours {
+		kept[n.Path] = true
+		old, was := there[n.Path]
+		switch {
+		case !was:
+			w.create = append(w.create, n)
+		case string(old.Data) != string(n.Data) || (old.Data == nil) != (n.Data == nil):
+			changed := embedded.Node{Path: n.Path, Data: n.Data, Stat: old.Stat}
+			if n.Path == metadata.PathControllerEpoch {
+				epoch = append(epoch, changed)
+			} else {
+				w.set = append(w.set, changed)
+			}
+		}
+		if slices.Contains(counted, n.Path) {
+			w.count = append(w.count, n)
+		}
+		if n.Path == metadata.PathBrokerSeqID {
+			w.rewrite = append(w.rewrite, n)
+		}
+	}
+	w.set = append(w.set, epoch...)
+	for _, n := range slices.Backward(theirs) { // children before their parents
+		if !kept[n.Path] && n.Path != "/" && n.Stat.EphemeralOwner == 0 {
+			w.remove = append(w.remove, n)
+		}
+	}
+	return w
+}
+
+func paths(nodes []embedded.Node) []string {
+	out := make([]string, len(nodes))
+	for i, n := range nodes {
+		out[i] = n.Path
+	}
+	return out
+}
+
+// write does it, in as few steps as ZooKeeper takes. What was changed by another meanwhile refuses its step.
+func (e *ensemble) write(w writes) error {
+	if err := e.makeRoot(); err != nil {
+		return err
+	}
+	acl := zk.WorldACL(zk.PermAll)
+	var all []step
+	for _, n := range w.create {
+		all = append(all, step{n.Path, len(n.Data), &zk.CreateRequest{Path: e.path(n.Path), Data: n.Data, Acl: acl}})
+	}
+	for _, n := range w.remove {
+		all = append(all, step{n.Path, 0, &zk.DeleteRequest{Path: e.path(n.Path), Version: n.Stat.Version}})
+	}
+	for _, n := range w.set {
+		all = append(all, step{n.Path, len(n.Data), &zk.SetDataRequest{Path: e.path(n.Path), Data: n.Data, Version: n.Stat.Version}})
+	}
+	// Numbers rise before the controller's epoch does, which is the last thing set.
+	last := max(0, len(all)-1)
+	if err := e.steps(all[:last]); err != nil {
+		return err
+	}
+	if err := e.raise(w); err != nil {
+		return err
+	}
+	return e.steps(all[last:])
+}
+
+// step is one operation of a multi.
+type step struct {
+	path  string
+	bytes int
+	op    any
+}
+
+func (e *ensemble) steps(all []step) error {
+	bar := progress(int64(len(all)), "nodes written")
+	defer bar.Finish()
+	for len(all) > 0 {
+		n, bytes := 0, 0
+		var ops []any
+		for n < len(all) && n < multiMost && (n == 0 || bytes+all[n].bytes <= multiBytesMost) {
+			bytes += all[n].bytes + len(all[n].path)
+			ops = append(ops, all[n].op)
+			n++
+		}
+		answers, err := e.conn.Multi(ops...)
+		if err != nil {
+			at := all[0].path
+			for i, a := range answers {
+				if a.Error != nil && errors.Is(err, a.Error) {
+					at = all[i].path
+					break
+				}
+			}
+			return fmt.Errorf("%w; the export is not complete: do it again before Kafka starts", e.failed("writing", e.path(at), err))
+		}
+		_ = bar.Add(n)
+		all = all[n:]
+	}
+	return nil
+}
+
+// makeRoot makes the chroot, as Kafka does.
+func (e *ensemble) makeRoot() error {
+	for i := 1; i <= len(e.chroot); i++ {
+		if i < len(e.chroot) && e.chroot[i] != '/' {
+			continue
+		}
+		if _, err := e.conn.Create(e.chroot[:i], nil, 0, zk.WorldACL(zk.PermAll)); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+			return e.failed("making", e.chroot[:i], err)
+		}
+	}
+	return nil
+}
+
+// raise makes counters that only rise by use as high as the store's: of children ever created, and of a node's versions.
+func (e *ensemble) raise(w writes) error {
+	acl := zk.WorldACL(zk.PermAll)
+	for _, n := range w.count {
+		_, st, err := e.conn.Get(e.path(n.Path))
+		if err != nil {
+			return e.failed("reading", e.path(n.Path), err)
+		}
+		var all []step
+		name := e.path(n.Path) + "/kring-store-export"
+		for more := created(n.Stat) - created(stat(st)); more > 0; more-- {
+			all = append(all, step{n.Path, 0, &zk.CreateRequest{Path: name, Acl: acl}}, step{n.Path, 0, &zk.DeleteRequest{Path: name, Version: -1}})
+		}
+		if err := e.steps(all); err != nil {
+			return err
+		}
+	}
+	for _, n := range w.rewrite {
+		_, st, err := e.conn.Get(e.path(n.Path))
+		if err != nil {
+			return e.failed("reading", e.path(n.Path), err)
+		}
+		var all []step
+		for more := n.Stat.Version - st.Version; more > 0; more-- {
+			all = append(all, step{n.Path, len(n.Data), &zk.SetDataRequest{Path: e.path(n.Path), Data: n.Data, Version: -1}})
+		}
+		if err := e.steps(all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// created is how many children a node has ever had.
+func created(st metadata.Stat) int32 { return (st.Cversion + st.NumChildren) / 2 }
