@@ -62,7 +62,7 @@ func (l *Log) closeCleanly(t *ring.Task) error {
 	if err := s.writeIndexes(t); err != nil {
 		return err
 	}
-	if l.end > l.segs[0].base || len(l.prods.byID) > 0 {
+	if l.prods.saved != l.end && (l.end > l.segs[0].base || len(l.prods.byID) > 0) {
 		if err := writeSynced(t, l.dir+"/"+fileName(l.end, snapshotSuffix), encodeSnapshot(&l.prods)); err != nil {
 			return err
 		}

@@ -91,6 +91,8 @@ type producers struct {
 	// both rise by first offset.
 	open, unreplicated []openTxn
 	end                Offset
+	// saved is the offset of the snapshot file this was read from or is written to: what is saved is not written again.
+	saved Offset
 }
 
 func (ps *producers) get(id int64) *producer { return ps.byID[id] }

@@ -26,7 +26,9 @@ func (l *Log) roll(first, last Offset) *segment {
 	}
 	old.closed = true
 	old.addTime()
-	old.snapshot = encodeSnapshot(&l.prods)
+	if l.prods.saved != l.end {
+		old.snapshot, l.prods.saved = encodeSnapshot(&l.prods), l.end
+	}
 	s := l.newSegment(base)
 	s.create, s.fresh = true, true
 	l.segs = append(l.segs, s)

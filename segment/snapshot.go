@@ -73,7 +73,7 @@ func decodeSnapshot(b []byte, each func(*producer)) error {
 
 // load takes a snapshot's producers as the state as of end, without those silent for age ms before now.
 func (ps *producers) load(b []byte, end Offset, now, age int64) error {
-	fresh := producers{end: end}
+	fresh := producers{end: end, saved: end}
 	err := decodeSnapshot(b, func(p *producer) {
 		if p.txnFirst < 0 && now-p.timestamp >= age {
 			return

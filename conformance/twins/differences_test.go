@@ -1,0 +1,171 @@
+package twins
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// moment says how both brokers ended before their files are compared.
+type moment string
+
+const (
+	stopped moment = "stopped"
+	killed  moment = "killed"
+)
+
+// difference is one thing in which the files may differ.
+type difference struct {
+	files string   // which, as a pattern of paths
+	when  []moment // always, if empty
+	why   string
+	// rest gives what must be equal nevertheless; without it the file is not looked at.
+	rest func(t *testing.T, name string, b []byte) []byte
+}
+
+// differences is all in which the two log dirs may differ. A line that is not needed any more fails the test.
+var differences = []*difference{
+	{"kring-store-*", nil, "the embedded store, where Kafka has ZooKeeper", nil},
+	{"meta.properties", nil, "a comment with the time, the order of lines, and the cluster's id", properties},
+	{"*/partition.metadata", nil, "the topic's id", topicID},
+	{"*-checkpoint", nil, "the order of lines is that of a hash map in Kafka", sortedLines},
+	{"*/*.snapshot*", nil, "the order of producers is that of a hash map in Kafka", sortedProducers},
+	{"*.X-delete/*index", nil, "Kafka cuts the newest segment's indexes when it closes a log, not when it removes it", withoutZeros},
+}
+
+func properties(t *testing.T, name string, b []byte) []byte {
+	var lines []string
+	for line := range strings.Lines(string(b)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		if id, ok := strings.CutPrefix(line, "cluster.id="); ok {
+			if len(strings.TrimSpace(id)) != 22 {
+				t.Errorf("%s: cluster id %q", name, id)
+			}
+			line = "cluster.id\n"
+		}
+		lines = append(lines, line)
+	}
+	slices.Sort(lines)
+	return []byte(strings.Join(lines, ""))
+}
+
+func topicID(t *testing.T, name string, b []byte) []byte {
+	before, id, _ := bytes.Cut(b, []byte("topic_id: "))
+	if len(id) != 22 {
+		t.Errorf("%s: %q", name, b)
+	}
+	return before
+}
+
+// withoutZeros cuts zeros off the end, which are no entries.
+func withoutZeros(t *testing.T, name string, b []byte) []byte { return bytes.TrimRight(b, "\x00") }
+
+func sortedLines(t *testing.T, name string, b []byte) []byte {
+	lines := strings.SplitAfter(string(b), "\n")
+	if len(lines) > 2 {
+		slices.Sort(lines[2:])
+	}
+	return []byte(strings.Join(lines, ""))
+}
+
+func sortedProducers(t *testing.T, name string, b []byte) []byte {
+	if len(b) < 10 {
+		return b
+	}
+	var all [][]byte
+	for rest := b[10:]; len(rest) >= 46; rest = rest[46:] {
+		all = append(all, rest[:46])
+	}
+	slices.SortFunc(all, bytes.Compare)
+	b = append(bytes.Clone(b[:10]), bytes.Join(all, nil)...)
+	binary.BigEndian.PutUint32(b[2:], crc32.Checksum(b[6:], castagnoli))
+	return b
+}
+
+// reduce takes out of a dir what may differ at the moment, and notes in met which lines of the table were met.
+func reduce(t *testing.T, all files, when moment, met map[*difference]map[string][]string) files {
+	t.Helper()
+	times := markersOf(all)
+	rest := files{}
+files:
+	for name, b := range all {
+		if m, ok := times[path.Dir(name)]; ok {
+			b = timesOut(t, name, b, m)
+		}
+		for _, d := range differences {
+			if ok, err := path.Match(d.files, name); err != nil || !ok || d.when != nil && !slices.Contains(d.when, when) {
+				continue
+			}
+			if met[d] == nil {
+				met[d] = map[string][]string{}
+			}
+			met[d][name] = append(met[d][name], string(b))
+			if d.rest == nil {
+				continue files
+			}
+			b = d.rest(t, name, b)
+		}
+		rest[name] = b
+	}
+	return rest
+}
+
+// needed notes the lines of the table without which a comparison would have failed.
+var needed = map[*difference]bool{}
+
+// compare holds both log dirs against each other.
+func compare(t *testing.T, kafkas, ours files, when moment, what string) {
+	t.Helper()
+	met := map[*difference]map[string][]string{}
+	want, got := reduce(t, kafkas, when, met), reduce(t, ours, when, met)
+	for d, names := range met {
+		for _, seen := range names {
+			needed[d] = needed[d] || len(seen) == 1 || seen[0] != seen[1]
+		}
+	}
+	bad := 0
+	for name, w := range want {
+		g, ok := got[name]
+		switch {
+		case !ok:
+			t.Errorf("%s: %s is Kafka's alone (%d bytes)", what, name, len(w))
+		case !bytes.Equal(g, w):
+			at := 0
+			for at < min(len(g), len(w)) && g[at] == w[at] {
+				at++
+			}
+			t.Errorf("%s: %s differs from byte %d on: ours of %d bytes\n%s\nKafka's of %d\n%s", what, name, at, len(g), show(g, at), len(w), show(w, at))
+		default:
+			continue
+		}
+		if bad++; bad > 40 {
+			t.Fatal("and so on")
+		}
+	}
+	for name, g := range got {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s: %s is ours alone (%d bytes)", what, name, len(g))
+		}
+	}
+}
+
+func show(b []byte, at int) string {
+	from, to := max(at-24, 0), min(at+72, len(b))
+	var out strings.Builder
+	for i := from; i < to; i++ {
+		if i == at {
+			out.WriteString("| ")
+		}
+		const hex = "0123456789abcdef"
+		out.WriteByte(hex[b[i]>>4])
+		out.WriteByte(hex[b[i]&15])
+		out.WriteByte(' ')
+	}
+	return out.String()
+}

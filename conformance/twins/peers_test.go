@@ -1,0 +1,208 @@
+package twins
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+const patience = 60 * time.Second
+
+// settings are both brokers' alike. What would work in its own time is told not to, and files that wait to be removed stay.
+var settings = []string{"broker.id=1", "auto.create.topics.enable=false", "log.retention.ms=-1", "log.segment.delete.delay.ms=3600000",
+	"log.retention.check.interval.ms=3600000", "transaction.partition.verification.enable=false", "producer.id.expiration.ms=2147483647",
+	"log.cleaner.backoff.ms=200", "offsets.topic.num.partitions=1", "offsets.topic.replication.factor=1",
+	"log.flush.offset.checkpoint.interval.ms=3600000", "log.flush.start.offset.checkpoint.interval.ms=3600000",
+	"replica.high.watermark.checkpoint.interval.ms=3600000"}
+
+// twin is one of the two brokers.
+type twin struct {
+	name string
+	dir  string // its log dir
+	addr string
+	conn net.Conn
+	// topics is how many there should be.
+	topics int
+
+	run  func(t *testing.T)
+	halt func(t *testing.T, sig syscall.Signal)
+}
+
+// twins starts a Kafka and a kring on empty directories.
+func startTwins(t *testing.T) []*twin {
+	t.Helper()
+	both := []*twin{kafkaTwin(t), kringTwin(t)}
+	for _, w := range both {
+		w.start(t)
+	}
+	return both
+}
+
+func kafkaTwin(t *testing.T) *twin {
+	home, port, zk := t.TempDir(), freePort(t), freePort(t)
+	peers(t, "zk", home+"/zk", "clientPort="+zk, "tickTime=500")
+	t.Cleanup(func() { end(t, home+"/zk", syscall.SIGKILL) })
+	args := append([]string{"kafka", home + "/kafka", "port=" + port, "zookeeper.connect=127.0.0.1:" + zk, "log.dirs=" + home + "/data",
+		"zookeeper.session.timeout.ms=6000"}, settings...)
+	w := &twin{name: "Kafka", dir: home + "/data", addr: "127.0.0.1:" + port}
+	w.run = func(t *testing.T) {
+		// A killed broker is refused until its session has ended.
+		for until := time.Now().Add(patience); ; {
+			out, err := exec.Command("../peers/peers", args...).CombinedOutput()
+			if err == nil {
+				break
+			}
+			if text, _ := os.ReadFile(home + "/kafka/log"); !strings.Contains(string(text), "NodeExists") || time.Now().After(until) {
+				t.Fatalf("Kafka does not start: %v\n%s", err, out)
+			}
+			_ = os.Remove(home + "/kafka/pid")
+		}
+	}
+	w.halt = func(t *testing.T, sig syscall.Signal) { end(t, home+"/kafka", sig) }
+	t.Cleanup(func() { end(t, home+"/kafka", syscall.SIGKILL) })
+	return w
+}
+
+func kringTwin(t *testing.T) *twin {
+	binary := os.Getenv("KRING")
+	if binary == "" {
+		binary = "../../bin/kring"
+	}
+	binary, err := filepath.Abs(binary)
+	if err == nil {
+		_, err = os.Stat(binary)
+	}
+	if err != nil {
+		t.Fatalf("the broker's binary: %v (run `make build` first)", err)
+	}
+	home, port := t.TempDir(), freePort(t)
+	args := []string{"broker"}
+	for _, o := range append([]string{"log.dirs=" + home + "/data", "listeners=PLAINTEXT://127.0.0.1:" + port}, settings...) {
+		args = append(args, "--override", o)
+	}
+	w := &twin{name: "kring", dir: home + "/data", addr: "127.0.0.1:" + port}
+	said, cmd := new(bytes.Buffer), (*exec.Cmd)(nil)
+	w.run = func(t *testing.T) {
+		cmd = exec.Command(binary, args...)
+		cmd.Dir, cmd.Stdout, cmd.Stderr = home, said, said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.halt = func(t *testing.T, sig syscall.Signal) {
+		if cmd == nil {
+			return
+		}
+		_ = cmd.Process.Signal(sig)
+		if err := cmd.Wait(); err != nil && sig != syscall.SIGKILL {
+			t.Errorf("kring ended with %v", err)
+		}
+		cmd = nil
+	}
+	t.Cleanup(func() {
+		w.halt(t, syscall.SIGKILL)
+		if t.Failed() {
+			t.Logf("kring said:\n%s", said)
+		}
+	})
+	return w
+}
+
+// start runs the broker and waits until it leads what it has.
+func (w *twin) start(t *testing.T) {
+	t.Helper()
+	w.run(t)
+	for until := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		c, err := net.DialTimeout("tcp", w.addr, time.Second)
+		if err == nil {
+			w.conn = c
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatalf("%s does not answer: %v", w.name, err)
+		}
+	}
+	w.await(t)
+}
+
+// await waits until the broker knows all topics and leads them.
+func (w *twin) await(t *testing.T) {
+	t.Helper()
+	for until := time.Now().Add(patience); !w.settled(w.ask(t, metadataRequest()).(*kmsg.MetadataResponse)); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("%s does not lead all partitions", w.name)
+		}
+	}
+}
+
+// settled says whether the broker is the controller, knows all topics and leads every partition.
+func (w *twin) settled(m *kmsg.MetadataResponse) bool {
+	if len(m.Topics) != w.topics {
+		return false
+	}
+	for _, t := range m.Topics {
+		for _, p := range t.Partitions {
+			if p.ErrorCode != 0 || p.Leader != 1 {
+				return false
+			}
+		}
+	}
+	return m.ControllerID == 1 && len(m.Brokers) == 1
+}
+
+// stop ends the broker in order, or kills it.
+func (w *twin) stop(t *testing.T, sig syscall.Signal) {
+	t.Helper()
+	w.conn.Close()
+	w.halt(t, sig)
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
+}
+
+func peers(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.Command("../peers/peers", args...).CombinedOutput(); err != nil {
+		t.Fatalf("peers %v: %v\n%s", args, err, out)
+	}
+}
+
+// end signals what peers runs in dir and waits until it is gone. A dead process that nobody has waited for yet counts as gone.
+func end(t *testing.T, dir string, sig syscall.Signal) {
+	t.Helper()
+	text, err := os.ReadFile(dir + "/pid")
+	if err != nil {
+		return
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = syscall.Kill(pid, sig)
+	_ = os.Remove(dir + "/pid") // or peers would take the dead process for a running one
+	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || strings.Contains(string(stat), ") Z ") || strings.Contains(string(stat), ") X ") {
+			return
+		}
+	}
+	t.Errorf("process %d does not end", pid)
+}
