@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
@@ -73,6 +74,29 @@ func (d *damaged) cut(name string, n int64) {
 	d.must(os.Truncate(name, max(st.Size()-n, 0)))
 }
 
+// breakLength makes nonsense of the length of the batch that lies back bytes before the end.
+func (d *damaged) breakLength(name string, back int) {
+	b, err := os.ReadFile(name)
+	d.must(err)
+	at := 0
+	for next := at; next < len(b)-back; next += 12 + int(binary.BigEndian.Uint32(b[next+8:])) {
+		at = next
+	}
+	b[at+8] ^= 0x40
+	d.must(os.WriteFile(name, b, 0o644))
+}
+
+// cutBatch cuts the last batch off.
+func (d *damaged) cutBatch(name string) {
+	b, err := os.ReadFile(name)
+	d.must(err)
+	at := 0
+	for next := 0; next < len(b); next += 12 + int(binary.BigEndian.Uint32(b[next+8:])) {
+		at = next
+	}
+	d.must(os.Truncate(name, int64(at)))
+}
+
 func (d *damaged) each(pattern string, fn func(name string) error) {
 	for _, name := range d.files(pattern) {
 		d.must(fn(name))
@@ -82,8 +106,14 @@ func (d *damaged) each(pattern string, fn func(name string) error) {
 var damages = []damage{
 	{name: "none", do: func(*damaged) {}, least: 100},
 	{name: "junk behind the log", do: func(d *damaged) { d.appendTo(d.last("t-0/*.log"), d.junk(100)) }, said: "cutting a segment off", least: 100},
+	{name: "a dangling .swap", do: func(d *damaged) { d.write("t-0/00000000000000000000.log.swap", "hello") }, said: ".log.swap", least: 100},
+	{name: "an empty .swap", do: func(d *damaged) { d.write("t-0/00000000000000000000.log.swap", "") }, said: ".log.swap", least: 100},
+	{name: "a dangling index.swap", do: func(d *damaged) { d.write("t-0/00000000000000000000.index.swap", "hello") }, least: 100},
+	{name: "a dangling .cleaned", do: func(d *damaged) { d.write("t-0/00000000000000000000.log.cleaned", "hello") }, least: 100},
 	{name: "zeros behind the log", do: func(d *damaged) { d.appendTo(d.last("t-0/*.log"), make([]byte, 5000)) }, said: "cutting a segment off", least: 100},
-	{name: "the log's end is gone", do: func(d *damaged) { d.cut(d.last("t-0/*.log"), 37) }, said: "cutting a segment off", least: 90},
+	{name: "the log's end is gone", do: func(d *damaged) { d.cut(d.last("t-0/*.log"), 37) }, said: "segment", least: 90},
+	{name: "the log's end is cut at a batch", do: func(d *damaged) { d.cutBatch(d.last("t-0/*.log")) }, least: 90},
+	{name: "a length in the last segment", do: func(d *damaged) { d.breakLength(d.last("t-0/*.log"), 1500) }, said: "segment", least: 85},
 	{name: "an old segment is cut", do: func(d *damaged) { d.cut(d.files("t-0/*.log")[1], 37) }, said: "segment", least: 5},
 	{name: "indexes are junk", do: func(d *damaged) {
 		d.each("t-0/*index", func(n string) error { return os.WriteFile(n, d.junk(333), 0o644) })

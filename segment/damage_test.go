@@ -169,3 +169,42 @@ func TestDamageBelowTheRecoveryPointIsSetAside(t *testing.T) {
 		t.Errorf("%d files of damaged bytes", entries)
 	}
 }
+
+// A .swap file takes the place of segments only if it is whole; else they stay, or come back from what was to be deleted.
+func TestDamagedSwapTakesNobodysPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		swap    func(log []byte) []byte
+		retired bool // the original is .deleted already
+		taken   bool
+	}{
+		"whole":            {swap: func(b []byte) []byte { return b }, taken: true},
+		"whole, retired":   {swap: func(b []byte) []byte { return b }, retired: true, taken: true},
+		"empty":            {swap: func([]byte) []byte { return nil }},
+		"empty, retired":   {swap: func([]byte) []byte { return nil }, retired: true},
+		"junk":             {swap: func([]byte) []byte { return []byte("what is this, a batch?") }},
+		"a bit, retired":   {swap: func(b []byte) []byte { b[len(b)-1] ^= 1; return b }, retired: true},
+		"cut off, retired": {swap: func(b []byte) []byte { return b[:len(b)-1] }, retired: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 1)
+			o, b := damagedLog(t, r)
+			path := o.Dir + "/" + fileName(0, logSuffix)
+			r.m.WriteFile(path+swapSuffix, c.swap(bytes.Clone(b)))
+			r.m.WriteFile(o.Dir+"/"+fileName(0, indexSuffix+swapSuffix), []byte("an index"))
+			if c.retired {
+				r.do("retire", func(task *ring.Task) {
+					if err := task.Rename(path, path+deletedSuffix); err != nil {
+						t.Fatal(err)
+					}
+				})
+			}
+			l := r.open(o)
+			checkServed(t, r, l, 40, b)
+			r.close(l)
+			_, err := r.m.ReadFile(path + swapSuffix + damagedSuffix)
+			if aside := err == nil; aside == c.taken {
+				t.Errorf("set aside: %v", aside)
+			}
+		})
+	}
+}
