@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"kring/metadata"
@@ -183,14 +184,57 @@ func (c *Controller) alterQuota(t *ring.Task, a *AlterQuota, validateOnly bool) 
 	if !sound(next, a.Entity) {
 		return &Error{Kind: UnknownServerError}
 	}
-	if err := c.writeConfigs(t, []configWrite{{"/config/" + entity, next}})[0]; err != nil {
-		return err
+	gone := false
+	if len(next) == 0 {
+		if gone, err = c.removeQuotas(t, a.Entity); err != nil {
+			return storeError(err)
+		}
+	}
+	if !gone {
+		if err := c.writeConfigs(t, []configWrite{{"/config/" + entity, next}})[0]; err != nil {
+			return err
+		}
 	}
 	node := metadata.ConfigChangeNode{Entity: entity}
 	if _, err := c.store.do(t, metadata.CreateSequential(metadata.ConfigChangePrefix, node.Encode())); err != nil {
 		return storeError(err)
 	}
 	return nil
+}
+
+// removeQuotas removes the node of an entity that has no quotas left, and what it leaves empty above it. It is false if there are
+// nodes below: then the node stays, empty.
+func (c *Controller) removeQuotas(t *ring.Task, e QuotaEntity) (bool, error) {
+	path := "/config/" + e.path()
+	below, err := c.store.children(t, path, false)
+	if err != nil && !is(err, metadata.ErrNoNode) {
+		return false, err
+	}
+	if len(below) > 0 {
+		return false, nil
+	}
+	remove := []string{path}
+	if e.User.Named && e.Client.Named {
+		clients := metadata.ParentPath(path)
+		user := metadata.ParentPath(clients)
+		lists := c.store.childrenAll(t, []string{clients, user})
+		own, err := c.readConfig(t, user)
+		if err := firstError(lists[0].err, lists[1].err, err); err != nil && !is(err, metadata.ErrNoNode) {
+			return false, err
+		}
+		if slices.Equal(lists[0].names, []string{e.Client.node()}) {
+			remove = append(remove, clients)
+			if len(own) == 0 && slices.Equal(lists[1].names, []string{"clients"}) {
+				remove = append(remove, user)
+			}
+		}
+	}
+	for _, path := range remove {
+		if _, err := c.store.do(t, metadata.Delete(path, metadata.AnyVersion)); err != nil && !is(err, metadata.ErrNoNode) {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // sound tells whether a node holds what such nodes may: Kafka writes no other, which would lose what another version has set.

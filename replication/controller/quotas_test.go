@@ -81,6 +81,9 @@ func TestQuotasAreStoredAsKafkas(t *testing.T) {
 	if one := find(QuotaFilter{User: QuotaMatch{Asked: true, QuotaName: bob.User}, Strict: true}); len(one) != 1 || one[0].Entity != bob {
 		t.Errorf("found %+v", one)
 	}
+	if err := alter(both, QuotaOp{Key: "controller_mutation_rate", Remove: true}); err != nil || x.node("/config/users/bob") != "" {
+		t.Errorf("%v; left: %s", err, x.node("/config/users/bob"))
+	}
 	x.stop()
 }
 
