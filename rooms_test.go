@@ -52,7 +52,8 @@ var house = map[string]room{
 
 	"bench": {sees: "wire wire/batch", outside: "github.com/HdrHistogram/hdrhistogram-go github.com/twmb/franz-go/pkg/kmsg " +
 		"github.com/klauspost/compress github.com/pierrec/lz4/v4"},
-	"bench/compare": {sees: "bench"},
+	"bench/compare":  {sees: "bench"},
+	"bench/recovery": {sees: "bench"},
 
 	"conformance":         {}, // tests only: the finished binary, from outside
 	"conformance/systemd": {}, // tests only: the installed service on a machine of its own
