@@ -29,10 +29,13 @@ type entry struct {
 	done  func(base int64, err error, now coordinator.Now)
 	buf   []byte
 	err   error
-	base  int64
-	ended bool
-	after []func() // to be called when it has been told
-	next  *entry
+	cause error // err, as the log says it
+	// marker is a transaction's end, which waits for every replica whatever commits wait for.
+	marker bool
+	base   int64
+	ended  bool
+	after  []func() // to be called when it has been told
+	next   *entry
 }
 
 // entryKept is how many bytes an entry may keep for the next batch.
@@ -46,8 +49,27 @@ func (j *journal) start(g *GroupShard) {
 // Append implements coordinator.Journal.
 func (j *journal) Append(b coordinator.Batch, done func(base int64, err error, now coordinator.Now)) {
 	e := j.take()
-	e.done, e.err, e.base, e.ended = done, nil, -1, false
 	e.buf = j.build(e.buf[:0], &b)
+	j.enter(e, done)
+}
+
+// Mark ends a producer's transaction: its marker takes its place among the commits, and the groups follow when it is in the
+// log. done is called then, with the log's own error.
+func (j *journal) Mark(m *marker, done func(error)) {
+	e := j.take()
+	e.marker = true
+	e.buf = m.appendTo(e.buf[:0], j.g.c, j.part)
+	j.enter(e, func(_ int64, err error, _ coordinator.Now) {
+		if err == nil {
+			j.g.CompleteTransaction(m.producer, m.commit)
+		}
+		done(e.cause)
+	})
+}
+
+// enter puts a batch into the partition's line.
+func (j *journal) enter(e *entry, done func(base int64, err error, now coordinator.Now)) {
+	e.done, e.err, e.cause, e.base, e.ended = done, nil, nil, -1, false
 	if j.last == nil {
 		j.first = e
 	} else {
@@ -101,7 +123,11 @@ func (e *entry) begin() {
 		e.end(coordinator.ErrJournalNotLeader)
 		return
 	}
-	if err := p.Admit(conf.CommitAcks); err != nil {
+	acks, timeout := conf.CommitAcks, conf.CommitTimeout
+	if e.marker {
+		acks, timeout = replication.AcksAll, e.j.g.c.Config().RequestTimeout
+	}
+	if err := p.Admit(acks); err != nil {
 		e.end(err)
 		return
 	}
@@ -109,13 +135,13 @@ func (e *entry) begin() {
 		e.end(coordinator.ErrJournalTooLarge)
 		return
 	}
-	e.Data, e.Acks, e.Timeout = e.buf, conf.CommitAcks, conf.CommitTimeout
+	e.Data, e.Acks, e.Timeout = e.buf, acks, timeout
 	p.Append(&e.Append)
 }
 
 // end notes the answer of the log.
 func (e *entry) end(err error) {
-	e.ended, e.err = true, journalError(err)
+	e.ended, e.cause, e.err = true, err, journalError(err)
 	if err == nil {
 		e.base = int64(e.Base)
 	}
@@ -160,7 +186,7 @@ func (j *journal) tell() {
 			j.last = nil
 		}
 		done := e.done
-		e.next, e.done = nil, nil
+		e.next, e.done, e.marker = nil, nil, false
 		if cap(e.buf) > entryKept {
 			e.buf = nil
 		}

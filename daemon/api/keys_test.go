@@ -13,7 +13,7 @@ var leftOut = map[int16]string{
 	wire.LeaderAndISR: "a cluster", wire.StopReplica: "a cluster", wire.UpdateMetadata: "a cluster", wire.ControlledShutdown: "a cluster",
 	wire.AlterPartition: "a cluster", wire.Envelope: "a cluster", wire.AllocateProducerIDs: "a cluster",
 	wire.AddPartitionsToTxn: "transactions", wire.AddOffsetsToTxn: "transactions", wire.EndTxn: "transactions",
-	wire.WriteTxnMarkers: "transactions", wire.TxnOffsetCommit: "transactions", wire.DescribeTransactions: "transactions",
+	wire.TxnOffsetCommit: "transactions", wire.DescribeTransactions: "transactions",
 	wire.AlterReplicaLogDirs:       "moving replicas between log dirs",
 	wire.AlterUserScramCredentials: "SASL",
 	wire.ConsumerGroupHeartbeat:    "the protocol of KIP-848, which Kafka refuses too", wire.ConsumerGroupDescribe: "the protocol of KIP-848",

@@ -122,7 +122,7 @@ func (p *producing) place(image *metadata.Image, o *produced) wire.Code {
 	switch {
 	case p.acks < replication.AcksAll || p.acks > 1:
 		return wire.InvalidRequiredAcks
-	case batch.Header(o.data).Transactional():
+	case batch.Header(o.data).Transactional() && p.c.Config().VerifyTransactions:
 		// The client cannot have begun a transaction here: none is known.
 		return wire.InvalidProducerIDMapping
 	case internal(t.Name) && !p.admin:

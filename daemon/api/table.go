@@ -17,7 +17,7 @@ type row struct {
 }
 
 // rows is every API served, by key; what is not here is not advertised and closes the connection. The lowest versions are
-// those of KIP-896, the highest those of Kafka 3.9.
+// those of KIP-896, the highest those of Kafka 3.9; between brokers, all that a Kafka 3.9 may send.
 func rows() []row {
 	return []row{
 		{wire.Produce, 3, 11, produce, 0, 1},
@@ -40,6 +40,7 @@ func rows() []row {
 		{wire.DeleteRecords, 0, 2, deleteRecords, 2 * mib, 16},
 		{wire.InitProducerID, 0, 5, initProducerID, 64 << 10, 4},
 		{wire.OffsetForLeaderEpoch, 2, 4, offsetForLeaderEpoch, 2 * mib, 16},
+		{wire.WriteTxnMarkers, 0, 1, writeTxnMarkers, 2 * mib, 128},
 		{wire.DescribeACLs, 1, 3, describeACLs, 64 << 10, 1},
 		{wire.CreateACLs, 1, 3, createACLs, 2 * mib, 32},
 		{wire.DeleteACLs, 1, 3, deleteACLs, 2 * mib, 32},

@@ -187,6 +187,7 @@ func (b *builder) connections() {
 	c.MaxConnections = b.int32("max.connections")
 	c.MaxConnectionsPerIP = b.int32("max.connections.per.ip")
 	c.ConnectionsMaxIdle = b.millis("connections.max.idle.ms")
+	c.RequestTimeout = b.millis("request.timeout.ms")
 	const key = "max.connections.per.ip.overrides"
 	value := b.get(key).s
 	for entry := range strings.SplitSeq(value, ",") {
@@ -234,6 +235,7 @@ func (b *builder) logs() {
 	c.LogStartInterval = b.millis("log.flush.start.offset.checkpoint.interval.ms")
 	c.HighWatermarkInterval = b.millis("replica.high.watermark.checkpoint.interval.ms")
 	c.ProducerIDExpiration = b.millis("producer.id.expiration.ms")
+	c.VerifyTransactions = b.get("transaction.partition.verification.enable").yes
 }
 
 func (b *builder) cleaner() {

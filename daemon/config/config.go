@@ -68,6 +68,10 @@ type Config struct {
 	HighWatermarkInterval time.Duration
 	// ProducerIDExpiration is producer.id.expiration.ms.
 	ProducerIDExpiration time.Duration
+	// VerifyTransactions is transaction.partition.verification.enable.
+	VerifyTransactions bool
+	// RequestTimeout is request.timeout.ms.
+	RequestTimeout time.Duration
 
 	// CleanerEnabled is log.cleaner.enable; the other fields are the log.cleaner.* key of their name.
 	CleanerEnabled        bool
