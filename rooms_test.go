@@ -60,6 +60,7 @@ var house = map[string]room{
 	"conformance/trees":   {}, // tests only: its metadata beside Kafka's
 	"conformance/twins":   {}, // tests only: its files beside Kafka's
 
+	"conformance/swap":   {}, // tests only: one data directory under Kafka and kring in turn
 	"conformance/suites": {}, // tests only: what client libraries test brokers with
 }
 

@@ -1,0 +1,11 @@
+// Package swap hands one data directory from a live Kafka 3.9 to kring and back, in rounds, under load: stops are clean or by kill -9
+// in both, the cluster's state goes by `kring store import` and `export`, and what was acknowledged is held against what is there. It
+// has tests only.
+//
+// Producers, a group of consumers and their clients live over all switches, as the broker's port stays the same. Of each partition there
+// is one idempotent producer, so that the record with number n must have the offset n: a lost record, a repeated one or one out of its
+// turn cannot hide.
+//
+// A real ZooKeeper and Kafka are started by ../peers, which needs java and maven; the tests run where KRING_PEERS_TEST is set, and then
+// fail, never skip, when a part is missing. KRING_SWAP_ROUNDS sets the rounds: four hold each combination of stops once.
+package swap
