@@ -141,6 +141,9 @@ func (k *cleaning) release() {
 func (k *cleaning) clean(d Dirt) (Offset, error) {
 	l := k.l
 	l.warnReset(d)
+	if err := k.whole(d.To); err != nil {
+		return d.From, err
+	}
 	end, err := k.index(d)
 	if err != nil || end <= d.From {
 		return d.From, err

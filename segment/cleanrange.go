@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"fmt"
 	"math"
 
 	"kring/ring"
@@ -55,14 +56,7 @@ func (l *Log) Dirt(t *ring.Task, now int64, stable Offset) (Dirt, error) {
 	case d.From < l.start, d.From > l.end:
 		d.From, d.Reset = l.start, true
 	}
-	to := min(stable, l.active().base)
-	for _, s := range l.segs {
-		if !s.synced { // it has yet to be finished
-			to = min(to, s.base)
-			break
-		}
-	}
-	to, err := l.beforeLag(t, d.From, to, now)
+	to, err := l.beforeLag(t, d.From, min(stable, l.active().base), now)
 	if err != nil {
 		return Dirt{}, err
 	}
@@ -77,6 +71,23 @@ func (l *Log) Dirt(t *ring.Task, now int64, stable Offset) (Dirt, error) {
 	}
 	d.Overdue, err = l.overdue(t, d, now)
 	return d, err
+}
+
+// whole waits until all segments below to are finished: how dirty a log is must not depend on how far that has come, or what is left
+// of it would not be dirty enough for ever.
+func (k *cleaning) whole(to Offset) error {
+	l := k.l
+	unfinished := func() bool {
+		s := l.segs[max(l.floor(to)-1, 0)]
+		return s.base < to && !s.synced
+	}
+	if l.until(k.t, func() bool { return k.stopped() != nil || l.cramped || !unfinished() }); k.stopped() != nil {
+		return k.stopped()
+	}
+	if unfinished() {
+		return fmt.Errorf("finishing what is to be cleaned: %w", ErrNoSpace)
+	}
+	return nil
 }
 
 // beforeLag is to, or the base of the first dirty segment with a record younger than min.compaction.lag.ms.

@@ -59,6 +59,7 @@ type Log struct {
 	parentDirty bool
 
 	finishing  bool // a task works on rolled segments
+	cramped    bool // and has no room to
 	spilling   bool // a task writes the active segment's indexes
 	removals   int  // tasks that rename deleted segments
 	epochsBusy bool

@@ -38,20 +38,27 @@ func (l *Log) roll(first, last Offset) *segment {
 	return s
 }
 
-// unfinished is the earliest closed segment that is not durable, with all its bytes on file; nil if there is none.
-func (l *Log) unfinished() *segment {
-	var s *segment
-	for i := len(l.segs) - 2; i >= 0 && !l.segs[i].synced; i-- {
-		s = l.segs[i]
+// finishMost is how many segments are finished at a time. Their syncs run beside each other, which the file system's journal
+// makes few commits of; more would keep the kernel's workers from reads.
+const finishMost = 16
+
+// unfinished are the earliest closed segments that are not durable, with all their bytes on file.
+func (l *Log) unfinished() (segs []*segment) {
+	first := len(l.segs) - 1
+	for first > 0 && !l.segs[first-1].synced {
+		first--
 	}
-	if s == nil || s.written < s.size || l.writing == s {
-		return nil
+	for _, s := range l.segs[first : len(l.segs)-1] {
+		if s.written < s.size || l.writing == s || len(segs) == finishMost {
+			break
+		}
+		segs = append(segs, s)
 	}
-	return s
+	return segs
 }
 
 func (l *Log) startFinishing() {
-	if l.finishing || l.failed != nil || l.closed || l.unfinished() == nil {
+	if l.finishing || l.failed != nil || l.closed || len(l.unfinished()) == 0 {
 		return
 	}
 	l.finishing = true
@@ -60,20 +67,21 @@ func (l *Log) startFinishing() {
 
 func (l *Log) finishAll(t *ring.Task) {
 	defer func() {
-		l.finishing = false
+		l.finishing, l.cramped = false, false
 		l.notify()
 	}()
 	for l.failed == nil && !l.closed {
-		s := l.unfinished()
-		if s == nil {
+		segs := l.unfinished()
+		if len(segs) == 0 {
 			return
 		}
-		err := l.finish(t, s)
+		err := l.finish(t, segs)
+		l.cramped = ring.NoSpace(err)
 		switch {
-		case err == nil:
-		case s.gone, l.closed:
-		case ring.NoSpace(err) && !l.closing: // a stop does not wait for room
-			l.warn("no space to finish a segment; trying again", "segment", s.base)
+		case err == nil, l.closed:
+		case l.cramped && !l.closing: // a stop does not wait for room
+			l.warn("no space to finish a segment; trying again", "segment", segs[0].base)
+			l.notify()
 			t.Sleep(time.Second)
 		default:
 			l.fail("finishing a segment", err)
@@ -82,25 +90,51 @@ func (l *Log) finishAll(t *ring.Task) {
 	}
 }
 
-// finish makes a closed segment, its indexes and the snapshot at its end durable.
-func (l *Log) finish(t *ring.Task, s *segment) error {
-	s.pin()
-	defer s.unpin()
-	if err := s.open(t); err != nil {
-		return err
+// finish makes closed segments, neighbours, durable with their indexes and the snapshots at their ends.
+func (l *Log) finish(t *ring.Task, segs []*segment) error {
+	for _, s := range segs {
+		s.pin()
+		defer s.unpin()
 	}
-	l.until(t, func() bool { return !s.room.busy && !l.spilling || l.closed })
-	if l.closed {
-		return ErrClosed
-	}
-	if err := s.trim(t); err != nil {
-		return err
-	}
-	if !s.trimmed {
-		if err := l.syncFinal(t, s); err != nil {
+	err := l.together(t, segs, func(t *ring.Task, s *segment) error {
+		if err := s.open(t); err != nil {
 			return err
 		}
+		if l.until(t, func() bool { return !s.room.busy && !l.spilling || l.closed }); l.closed {
+			return ErrClosed
+		}
+		return s.trim(t)
+	})
+	if err == nil {
+		err = l.syncFinal(t, segs)
 	}
+	if err == nil {
+		err = l.together(t, segs, l.finishBeside)
+	}
+	if err != nil {
+		return err
+	}
+	if err := l.syncNames(t); err != nil {
+		l.fail("a sync of names", err)
+		return err
+	}
+	for _, s := range segs {
+		if s.gone {
+			continue
+		}
+		s.synced, s.snapshot = true, nil
+		s.index.drop()
+		s.times.drop()
+	}
+	l.notify()
+	if l.OnFinished != nil {
+		l.OnFinished()
+	}
+	return nil
+}
+
+// finishBeside writes what stands beside a segment.
+func (l *Log) finishBeside(t *ring.Task, s *segment) error {
 	if err := s.writeIndexes(t); err != nil {
 		return err
 	}
@@ -110,35 +144,60 @@ func (l *Log) finish(t *ring.Task, s *segment) error {
 		}
 	}
 	if s.snapshot != nil {
-		if err := writeSynced(t, l.dir+"/"+fileName(s.next, snapshotSuffix), s.snapshot); err != nil {
-			return err
-		}
-	}
-	if err := l.syncNames(t); err != nil {
-		l.fail("a sync of names", err)
-		return err
-	}
-	s.synced, s.snapshot = true, nil
-	s.index.drop()
-	s.times.drop()
-	l.notify()
-	if l.OnFinished != nil {
-		l.OnFinished()
+		return writeSynced(t, l.dir+"/"+fileName(s.next, snapshotSuffix), s.snapshot)
 	}
 	return nil
 }
 
-// syncFinal makes the bytes and the final size of a closed segment durable. Even where the file system calls a failure a full
+// together runs fn for each of segs, side by side. The error is that of the first one that has one and is still in the log.
+func (l *Log) together(t *ring.Task, segs []*segment, fn func(t *ring.Task, s *segment) error) error {
+	if len(segs) == 1 {
+		if err := fn(t, segs[0]); !segs[0].gone {
+			return err
+		}
+		return nil
+	}
+	errs := make([]error, len(segs))
+	left := len(segs)
+	var wake func()
+	for i, s := range segs {
+		ring.Go(l.loop, func(t *ring.Task) {
+			errs[i] = fn(t, s)
+			if left--; left == 0 && wake != nil {
+				wake()
+			}
+		})
+	}
+	if left > 0 {
+		t.Suspend(func(w func()) { wake = w })
+	}
+	for i, s := range segs {
+		if errs[i] != nil && !s.gone {
+			return errs[i]
+		}
+	}
+	return nil
+}
+
+// syncFinal makes the bytes and the final sizes of closed segments durable. Even where the file system calls a failure a full
 // disk, what is on file is unknown then.
-func (l *Log) syncFinal(t *ring.Task, s *segment) error {
+func (l *Log) syncFinal(t *ring.Task, segs []*segment) error {
+	if segs[len(segs)-1].trimmed {
+		return nil
+	}
 	if l.until(t, func() bool { return l.syncing == nil || l.closed }); l.closed {
 		return ErrClosed
 	}
 	if l.failed != nil {
-		return l.failed // the sync under way was of this file, perhaps: it must not be repeated
+		return l.failed // the sync under way was of one of these files, perhaps: it must not be repeated
 	}
-	l.syncing = s
-	err := t.Sync(s.file)
+	l.syncing = segs[0]
+	err := l.together(t, segs, func(t *ring.Task, s *segment) error {
+		if s.trimmed || s.gone {
+			return nil
+		}
+		return t.Sync(s.file)
+	})
 	if err == nil && (l.namesDirty || l.parentDirty) {
 		l.namesDirty = false
 		err = l.syncNames(t)
@@ -148,8 +207,10 @@ func (l *Log) syncFinal(t *ring.Task, s *segment) error {
 		l.fail("a sync", err)
 		return err
 	}
-	s.trimmed = true
-	l.raiseDurable(s.next)
+	for _, s := range segs {
+		s.trimmed = true
+	}
+	l.raiseDurable(segs[len(segs)-1].next)
 	return nil
 }
 
