@@ -1,6 +1,8 @@
 package segment
 
 import (
+	"errors"
+	"io/fs"
 	"path"
 	"time"
 
@@ -131,6 +133,14 @@ func (l *Log) Remove(t *ring.Task) error {
 // still says whether nothing works on the log's files any more.
 func (l *Log) still() bool {
 	return l.quiet() && !l.finishing && !l.epochsBusy && !l.reverting && !l.spilling && !l.cleaning && l.removals == 0
+}
+
+// RemoveDir removes a partition's directory in which no log is open; one that is not there is no error.
+func RemoveDir(t *ring.Task, dir string) error {
+	if err := removeTree(t, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return t.SyncDir(path.Dir(dir))
 }
 
 // removeTree removes a partition's directory and the files in it.

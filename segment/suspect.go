@@ -60,3 +60,20 @@ func (s *segment) writeAnew(t *ring.Task) error {
 	}
 	return t.Sync(s.file)
 }
+
+// Look lists the names in the log dir. An error says what is wrong with the dir itself: it is gone, cannot be read, or is another one
+// than was locked.
+func (d *Dir) Look(t *ring.Task) (names map[string]bool, err error) {
+	entries, err := t.List(d.path)
+	if err != nil {
+		return nil, err
+	}
+	names = make(map[string]bool, len(entries))
+	for _, e := range entries {
+		names[e.Name] = true
+	}
+	if !names[lockFile] {
+		return nil, &fs.PathError{Op: "list", Path: d.path + "/" + lockFile, Err: fs.ErrNotExist}
+	}
+	return names, nil
+}

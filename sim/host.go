@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"kring/daemon/broker"
@@ -15,7 +16,8 @@ import (
 
 const (
 	port    = "9092"
-	logDir  = "/data"
+	logDir  = "/data" // the store lies in it
+	moreDir = "/more"
 	bootMax = 10 * time.Minute
 )
 
@@ -35,7 +37,7 @@ type host struct {
 
 func newHost(w *simring.World, loops int, log *slog.Logger) (*host, error) {
 	c, _, err := config.Load("", []string{
-		"log.dirs=" + logDir, "listeners=PLAINTEXT://10.0.0.1:" + port, "log.segment.delete.delay.ms=1000",
+		"log.dirs=" + logDir + "," + moreDir, "listeners=PLAINTEXT://10.0.0.1:" + port, "log.segment.delete.delay.ms=1000",
 		"log.retention.check.interval.ms=1000", "log.flush.offset.checkpoint.interval.ms=200",
 	})
 	if err != nil {
@@ -98,6 +100,16 @@ func (h *host) up(attempts int) error {
 		h.w.RunFor(50 * time.Millisecond)
 	}
 	return fmt.Errorf("broker does not start: %w", last)
+}
+
+// dirOf is the log dir a partition lies in.
+func (h *host) dirOf(partition string) string {
+	for _, name := range h.m.Files(moreDir) {
+		if strings.HasPrefix(name, moreDir+"/"+partition+"/") {
+			return moreDir
+		}
+	}
+	return logDir
 }
 
 func (h *host) kill() {

@@ -23,7 +23,7 @@ type recovery int
 
 const (
 	goOn    recovery = iota // the broker must recover by itself
-	restart                 // a log may be offline until the process is started anew
+	restart                 // a log dir may be offline until the process is started anew
 	reboot                  // so with the machine
 )
 
@@ -36,11 +36,12 @@ var harms = []harm{
 	{"slow disk", func(s *Story) { s.h.m.Faults.Slow = 0.1 }, 200 * time.Millisecond, goOn},
 	{"full disk", fullDisk, 200 * time.Millisecond, goOn},
 	{"failed write", func(s *Story) { s.failLog("write") }, 150 * time.Millisecond, restart},
-	{"failed sync", func(s *Story) { s.failLog("sync") }, 150 * time.Millisecond, reboot},
+	{"failed sync", func(s *Story) { s.failLog("sync") }, 150 * time.Millisecond, restart},
+	{"lost log dir", loseDir, 150 * time.Millisecond, restart},
 	{"failed reads", failedReads, 100 * time.Millisecond, goOn},
 	{"failed open", func(s *Story) { s.h.m.FailNext("open", ".log", s.w.FaultRand().IntN(3), 1, syscall.EIO) },
 		150 * time.Millisecond, restart},
-	{"failed store", failedStore, 100 * time.Millisecond, reboot},
+	{"failed store", failedStore, 100 * time.Millisecond, restart},
 	{"clock", skewClock, 100 * time.Millisecond, goOn},
 	{"vandals", vandals, 100 * time.Millisecond, goOn},
 	{"deletion", (*Story).deleteRecords, 50 * time.Millisecond, goOn},
@@ -66,7 +67,7 @@ func (s *Story) phase() error {
 		s.w.RunFor(time.Duration(r.Int64N(int64(h.last))))
 	}
 	s.heal()
-	if strings.HasPrefix(h.name, "failed ") && h.name != "failed store" && h.name != "failed reads" {
+	if strings.HasPrefix(h.name, "failed ") && h.name != "failed store" && h.name != "failed reads" || h.name == "lost log dir" {
 		if err := s.others(); err != nil {
 			return err
 		}
@@ -101,23 +102,39 @@ func (s *Story) phase() error {
 	return s.restart(powerLoss)
 }
 
-// others checks that a failure of one log has left the rest alone.
+// others checks that a failure in one log dir has left the other alone.
 func (s *Story) others() error {
-	offline := 0
+	var offline []string
 	for _, p := range s.partitions {
 		_, code, err := s.listOffset(p, -1)
+		if s.h.fatal != nil {
+			return nil // the log dir of the store: the broker has asked to be ended
+		}
 		if err != nil {
 			return err
 		}
 		if code != wire.None {
-			s.w.Say("auditor", "%s answers %v", p.name(), code)
-			offline++
+			s.w.Say("auditor", "%s in %s answers %v", p.name(), s.h.dirOf(p.name()), code)
+			offline = append(offline, s.h.dirOf(p.name()))
 		}
 	}
-	if offline > 1 {
-		return fmt.Errorf("one operation failed, and %d partitions are offline", offline)
+	for _, dir := range offline {
+		if dir != offline[0] {
+			return fmt.Errorf("one log dir failed, and partitions in %s and %s are offline", offline[0], dir)
+		}
+	}
+	if len(offline) > 0 {
+		s.w.RunFor(time.Second) // the next start is told; one that is killed before that would have to be lucky
 	}
 	return nil
+}
+
+// loseDir lets everything in one log dir fail.
+func loseDir(s *Story) {
+	f := &s.h.m.Faults
+	f.Write, f.Sync, f.Read, f.Open, f.Names = 1, 1, 1, 1, 1
+	dir := [...]string{moreDir, moreDir, moreDir, logDir}[s.w.FaultRand().IntN(4)] + "/"
+	f.Only = func(name string) bool { return strings.HasPrefix(name, dir) }
 }
 
 // failLog fails one operation on one partition's log.

@@ -31,9 +31,10 @@ type Node struct {
 	// Levels is the level of the log: what DescribeConfigs and IncrementalAlterConfigs call the root logger; nil if there is none.
 	Levels Levels
 
-	image  atomic.Pointer[metadata.Image]
-	config atomic.Pointer[config.Config]
-	groups nodeGroups
+	offline atomic.Pointer[[]string]
+	image   atomic.Pointer[metadata.Image]
+	config  atomic.Pointer[config.Config]
+	groups  nodeGroups
 }
 
 // Levels has a level of a log by Kafka's name of it, until it is set again or the process ends. Any loop calls it.
@@ -41,6 +42,17 @@ type Levels interface {
 	Level() string
 	SetLevel(string)
 }
+
+// Offline are the log dirs that are offline until the next start.
+func (n *Node) Offline() []string {
+	if p := n.offline.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// SetOffline publishes them.
+func (n *Node) SetOffline(dirs []string) { n.offline.Store(&dirs) }
 
 // Image is the latest picture of the cluster.
 func (n *Node) Image() *metadata.Image { return n.image.Load() }
@@ -78,6 +90,7 @@ type Topic struct {
 	ID   [16]byte
 	// Partitions is indexed by partition number; nil where there is no replica here, or it lives on another loop.
 	Partitions []*replication.Partition
+	offline    map[int32]bool // partitions whose log dir is offline since before they could be opened
 	hash       uint32
 	bytes      TopicFigures
 }
@@ -88,6 +101,27 @@ func (t *Topic) Partition(i int32) *replication.Partition {
 		return nil
 	}
 	return t.Partitions[i]
+}
+
+// SetOffline notes, on a partition's loop, that there is no replica to ask because its log dir is offline.
+func (t *Topic) SetOffline(i int32, offline bool) {
+	if t.offline == nil && offline {
+		t.offline = map[int32]bool{}
+	}
+	if t.offline != nil {
+		t.offline[i] = offline
+	}
+}
+
+// Offline says what SetOffline noted.
+func (t *Topic) Offline(i int32) bool { return t.offline[i] }
+
+// absent is why a partition's loop has no replica of it to ask; t may be nil.
+func (t *Topic) absent(i int32) error {
+	if t != nil && t.offline[i] {
+		return replication.ErrOffline
+	}
+	return replication.ErrNotLeader
 }
 
 // NewContext makes the context of one loop; the owner appends it to n.Contexts.

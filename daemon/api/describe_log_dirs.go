@@ -2,6 +2,7 @@ package api
 
 import (
 	"path"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -63,6 +64,10 @@ func describeLogDirs(c *Context, r *server.Request) {
 		rd := &resp.Dirs[i]
 		rd.Default()
 		rd.Dir = dir
+		if slices.Contains(c.Offline(), dir) {
+			rd.ErrorCode = int16(wire.KafkaStorageError)
+			continue
+		}
 		e.add(c.Loop.ID(), func(t *ring.Task, _ *Context) {
 			free, total, err := t.Space(dir)
 			if err != nil {

@@ -172,7 +172,7 @@ func (o *fetched) read() bool {
 	}
 	p := o.partition
 	if p == nil {
-		o.fail(wire.NotLeaderOrFollower)
+		o.fail(codeOf(o.known.absent(o.index)))
 		return true
 	}
 	if err := p.Check(o.want.epoch); err != nil {

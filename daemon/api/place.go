@@ -22,7 +22,7 @@ func (c *Context) place(topic string, index int32) (loop int, code wire.Code) {
 func (c *Context) leader(topic string, index, epoch int32) (*replication.Partition, error) {
 	t := c.topics[topic]
 	if t == nil || t.Partition(index) == nil {
-		return nil, replication.ErrNotLeader
+		return nil, t.absent(index)
 	}
 	p := t.Partition(index)
 	return p, p.Check(epoch)

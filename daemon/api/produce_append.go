@@ -113,7 +113,7 @@ func (o *produced) enter() {
 		o.partition = o.known.Partition(o.index)
 	}
 	if o.partition == nil {
-		o.end(replication.ErrNotLeader)
+		o.end(o.known.absent(o.index))
 		return
 	}
 	o.partition.Enter(&o.append)

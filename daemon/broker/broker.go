@@ -72,6 +72,8 @@ type Broker struct {
 	shards []*shard
 
 	dirs    []*dir
+	lost    []lost // those that could not be opened
+	unmade  unmade
 	placed  map[segment.Partition]*dir
 	configs map[string]metadata.Config // what the logs of a topic were told last
 	image   *metadata.Image
@@ -96,6 +98,10 @@ type dir struct {
 	count int
 	// spoiled says that a log in it was not opened or not closed as it should: it must not be marked clean.
 	spoiled bool
+	// failed is why it is offline, nil if it is not; marked: the next start will know.
+	failed error
+	marked bool
+	unsaid [kinds]bool // checkpoints that could not be written, as was logged
 }
 
 // Start brings a broker up on loop 0 of o.Loops. When it fails, what was begun is undone, and the error says in one line why.
@@ -132,8 +138,14 @@ func (b *Broker) start(t *ring.Task) error {
 	}
 	b.makeShards(t)
 	b.recover(t, ids, configs)
+	if err := b.enough(); err != nil {
+		return err
+	}
 	b.tell("registering the broker", 0, 0)
 	if err := b.register(t); err != nil {
+		return err
+	}
+	if err := b.enough(); err != nil {
 		return err
 	}
 	b.accept()
@@ -152,9 +164,8 @@ func (b *Broker) openStore(t *ring.Task) error {
 	}
 	b.store = store
 	b.node = &api.Node{Log: b.log, Levels: b.o.Levels, PartitionsMost: b.o.PartitionsMost}
-	for _, d := range b.dirs {
-		b.node.LogDirs = append(b.node.LogDirs, d.Path())
-	}
+	b.node.LogDirs = b.static.LogDirs
+	b.showOffline()
 	if b.node.PartitionsMost == 0 {
 		b.node.PartitionsMost = partitionsMost
 	}

@@ -1,7 +1,9 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"kring/ring"
 	"kring/segment"
@@ -11,8 +13,13 @@ import (
 func (b *Broker) openDirs(t *ring.Task) error {
 	for _, path := range b.static.LogDirs {
 		d, err := segment.OpenDir(t, path, segment.DirOptions{BrokerID: -1, Log: b.log})
+		if err != nil && (len(b.dirs) == 0 || !unusable(err)) {
+			return err // a first log dir that is offline would take the store along
+		}
 		if err != nil {
-			return err
+			b.log.Error("log dir is offline until the next start", "dir", path, "cause", err)
+			b.lost = append(b.lost, lost{path, err})
+			continue
 		}
 		b.dirs = append(b.dirs, &dir{Dir: d})
 		for _, p := range d.Partitions() {
@@ -52,7 +59,10 @@ func (b *Broker) identify(t *ring.Task) error {
 			continue
 		}
 		if err := d.WriteMeta(t, segment.Meta{ClusterID: b.node.ClusterID, BrokerID: b.node.ID}); err != nil {
-			return err
+			if d == b.dirs[0] {
+				return err
+			}
+			b.dirFailed(d, err)
 		}
 	}
 	return nil
@@ -65,6 +75,9 @@ func (b *Broker) closeDirs(t *ring.Task) error {
 		first = b.store.Close(t)
 	}
 	for _, d := range b.dirs {
+		if d.failed != nil {
+			d.mark(t)
+		}
 		if err := d.Close(t, !d.spoiled); err != nil && first == nil {
 			first = err
 		}
@@ -73,14 +86,20 @@ func (b *Broker) closeDirs(t *ring.Task) error {
 	return first
 }
 
-// place chooses the log dir for a new partition: the one with the fewest.
+// unusable says whether an error of opening a log dir tells of its disk or of rights, and neither of what it holds nor of another broker.
+func unusable(err error) bool {
+	var path *fs.PathError
+	return errors.As(err, &path) && path.Op != "lock"
+}
+
+// place chooses the log dir for a new partition: of those that are well the one with the fewest.
 func (b *Broker) place(p segment.Partition) *dir {
 	if d := b.placed[p]; d != nil {
 		return d
 	}
 	best := b.dirs[0]
 	for _, d := range b.dirs[1:] {
-		if d.count < best.count {
+		if d.failed == nil && (best.failed != nil || d.count < best.count) {
 			best = d
 		}
 	}

@@ -120,45 +120,6 @@ func TestKilledWhileTopicsChange(t *testing.T) {
 	}
 }
 
-func TestFailedLogIsOfflineAndTheOthersServe(t *testing.T) {
-	s := newSim(t, 2, 1)
-	s.start()
-	c := connect(t, s)
-	c.createTopic("k", 4)
-	for i := range int32(4) {
-		c.produce("k", i, 1, words("before"))
-	}
-	s.m.FailNext("write", "k-2/", 0, 1, syscall.EIO)
-	if _, code := c.produce("k", 2, 1, words("lost")); code != wire.KafkaStorageError {
-		t.Errorf("the failed write: %v", code)
-	}
-	if _, code := c.produce("k", 2, 1, words("after")); code != wire.KafkaStorageError && code != wire.NotLeaderOrFollower {
-		t.Errorf("after it: %v", code)
-	}
-	for _, i := range []int32{0, 1, 3} {
-		if _, code := c.produce("k", i, 1, words("after")); code != wire.None {
-			t.Errorf("partition %d: %v", i, code)
-		}
-	}
-	leaderless := func() bool {
-		m := ask[*kmsg.MetadataResponse](c, kmsg.NewPtrMetadataRequest(), 12)
-		return m.Topics[0].Partitions[2].ErrorCode != 0
-	}
-	if !eventually(leaderless) {
-		t.Error("metadata still names a leader for the failed log")
-	}
-	s.on0stop()
-	if _, err := s.m.ReadFile("/data/.kafka_cleanshutdown"); err == nil {
-		t.Error("the log dir was marked clean")
-	}
-	s.start()
-	c = connect(t, s)
-	if got := c.all("k", 2); len(got) == 0 || got[0] != "before" {
-		t.Errorf("after a restart: %v", got)
-	}
-	s.stop()
-}
-
 // on0stop stops the broker, whose stop may tell of failed logs.
 func (s *sim) on0stop() {
 	s.t.Helper()

@@ -26,6 +26,8 @@ type Figures struct {
 	Logs       LogFigures
 	Partitions []PartitionFigures
 	Groups     GroupFigures
+	// LogDirs is how many there are, LogDirsOffline how many of them are offline (Kafka's OfflineLogDirectoryCount); on loop 0 alone.
+	LogDirs, LogDirsOffline int
 	// Cleaner is what the log cleaner has done; on loop 0 alone.
 	Cleaner CleanerFigures
 }
@@ -103,6 +105,7 @@ func (s *shard) figures(t *ring.Task, most int, f *Figures) {
 	f.Connections, f.Busy, f.Held, f.Bytes = s.server.Count(), s.server.Busy(), s.server.Held(), s.ctx.Bytes()
 	if s.id == 0 {
 		f.Refused, f.Cleaner = s.b.gate.Refused, s.b.Cleaner()
+		f.LogDirs, f.LogDirsOffline = len(s.b.node.LogDirs), s.b.offline()
 	}
 }
 

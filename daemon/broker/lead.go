@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"errors"
+
 	"kring/daemon/api"
 	"kring/metadata"
 	"kring/replication"
@@ -15,6 +17,7 @@ type order struct {
 	opening
 	settings settings
 	mark     segment.Offset
+	missing  bool // it lies, or may lie, in a log dir that is offline
 	err      error
 }
 
@@ -29,10 +32,18 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 		o := &orders[i]
 		o.LeaderState = parts[i]
 		p := segment.Partition{Topic: o.Topic, Index: o.Partition}
-		fresh := b.placed[p] == nil
-		o.at, o.dir, o.settings, o.mark = p, b.place(p), b.settingsOf(o.Topic, o.Config), b.marks[p]
-		o.options = o.dir.Options(p)
-		if fresh { // what the last stop noted was of another topic of this name
+		absent := b.placed[p] == nil
+		o.fresh = absent || b.unmade.fresh(p)
+		if absent && !o.New && b.offline() > 0 {
+			o.missing = true // it may lie there
+			absent = false
+		} else {
+			o.dir = b.place(p)
+			o.options = o.dir.Options(p)
+			o.missing = o.dir.failed != nil
+		}
+		o.at, o.settings, o.mark = p, b.settingsOf(o.Topic, o.Config), b.marks[p]
+		if o.fresh { // what the last stop noted was of another topic of this name
 			o.options.RecoveryPoint, o.options.LogStart, o.options.Cleaned = 0, 0, 0
 		}
 		o.options.Config, o.options.TopicID = o.settings.log, segment.TopicID(o.ID)
@@ -54,9 +65,14 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 	}, func() {
 		errs := make([]error, len(orders))
 		for i := range orders {
-			if errs[i] = orders[i].err; errs[i] != nil {
-				orders[i].dir.spoiled = true
-				b.log.Error("partition is offline", "topic", orders[i].Topic, "partition", orders[i].Partition, "error", errs[i])
+			o := &orders[i]
+			if errs[i] = o.err; errs[i] != nil && o.dir != nil && !o.missing {
+				if !ring.NoSpace(o.err) {
+					b.log.Error("partition is offline", "topic", o.Topic, "partition", o.Partition, "error", errs[i])
+				}
+				b.openFailed(&o.opening, o.err)
+			} else if errs[i] == nil {
+				b.unmade.drop(o.at)
 			}
 		}
 		done(errs)
@@ -66,6 +82,12 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 // lead does as one partition of a LeaderAndIsr says.
 func (s *shard) lead(t *ring.Task, o *order) error {
 	r := s.byName[o.at]
+	if topic := s.ctx.Topic([]byte(o.Topic)); topic != nil {
+		topic.SetOffline(o.Partition, r == nil && o.missing)
+	}
+	if r == nil && o.missing {
+		return segment.ErrOffline
+	}
 	if r == nil {
 		o.options.Files, o.options.Log = s.files, s.b.log
 		l, err := segment.Open(t, o.options)
@@ -110,27 +132,22 @@ func (s *shard) finished(r *replica) {
 	}
 }
 
-// failed is told that a log went offline: the controller hears of it and asks again.
-func (s *shard) failed(r *replica, err error) {
-	s.b.log.Error("log went offline", "topic", r.Topic, "partition", r.Index, "error", err)
-	post(s.b.loop, func() {
-		if !s.b.stopping {
-			s.b.ctl.LogDirFailed()
-		}
-	})
-}
-
 // stopReplicas is the broker's part of StopReplica: the replicas are given up, and their logs removed if asked.
 func (b *Broker) stopReplicas(parts []controller.StopReplica, done func([]error)) {
 	errs := make([]error, len(parts))
 	work := make([][]int, len(b.shards))
+	unmade := make([]string, len(parts)) // directories without a log
 	for i := range parts {
-		s := b.shardOf(segment.Partition{Topic: parts[i].Topic, Index: parts[i].Partition})
+		p := segment.Partition{Topic: parts[i].Topic, Index: parts[i].Partition}
+		if o := b.unmade.waiting[p]; o != nil && parts[i].Delete {
+			unmade[i] = o.options.Dir
+		}
+		s := b.shardOf(p)
 		work[s.id] = append(work[s.id], i)
 	}
 	b.spread(func(s *shard, done func()) {
 		mine := work[s.id]
-		s.tasks(len(mine), func(t *ring.Task, i int) { errs[mine[i]] = s.stop(t, &parts[mine[i]]) }, done)
+		s.tasks(len(mine), func(t *ring.Task, i int) { errs[mine[i]] = s.stop(t, &parts[mine[i]], unmade[mine[i]]) }, done)
 	}, func() {
 		b.forget(parts, errs)
 		done(errs)
@@ -147,6 +164,7 @@ func (b *Broker) forget(parts []controller.StopReplica, errs []error) {
 		}
 		b.vacate(at)
 		delete(b.marks, at)
+		b.unmade.drop(at)
 		b.cleaner.forgot(at)
 		if p.LeaderEpoch == controller.EpochDuringDelete && p.Partition == 0 {
 			name, id := p.Topic, p.ID
@@ -164,16 +182,23 @@ func (s *shard) drop(name string, id metadata.TopicID) {
 	}
 }
 
-// stop gives up one replica.
-func (s *shard) stop(t *ring.Task, p *controller.StopReplica) error {
+// stop gives up one replica. unmade is its directory, if it is to be deleted and no log could be opened in it.
+func (s *shard) stop(t *ring.Task, p *controller.StopReplica, unmade string) error {
 	r := s.byName[segment.Partition{Topic: p.Topic, Index: p.Partition}]
-	if r == nil {
+	topic := s.ctx.Topic([]byte(p.Topic))
+	if p.Delete && (topic != nil && topic.Offline(p.Partition) || r != nil && errors.Is(r.log.Failed(), segment.ErrOffline)) {
+		return segment.ErrOffline // it is deleted when its log dir is back
+	}
+	if r == nil && unmade != "" {
+		return segment.RemoveDir(t, unmade)
+	}
+	if r == nil || errors.Is(r.log.Failed(), segment.ErrOffline) {
 		return nil
 	}
 	if p.LeaderEpoch != controller.EpochDuringDelete && r.part != nil && int32(p.LeaderEpoch) < r.part.LeaderEpoch() {
 		return replication.ErrFencedEpoch
 	}
-	if topic := s.ctx.Topic([]byte(p.Topic)); topic != nil && r.part != nil && topic.Partition(p.Partition) == r.part {
+	if topic != nil && r.part != nil && topic.Partition(p.Partition) == r.part {
 		topic.Partitions[p.Partition] = nil
 	}
 	part := r.part

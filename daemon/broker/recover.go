@@ -42,6 +42,9 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 	b.log.Info("loading logs", "partitions", total)
 	doing := "loading logs"
 	for _, d := range b.dirs {
+		if d.Suspect() {
+			b.log.Warn("the log dir had failed before the last stop: what is recovered is written anew", "dir", d.Path())
+		}
 		if !d.Clean() && len(d.Partitions()) > 0 {
 			doing = "recovering logs"
 			b.log.Info("the last stop was not clean: logs are recovered", "dir", d.Path(), "partitions", len(d.Partitions()))
@@ -56,8 +59,10 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 				loaded++
 				b.tell(doing, loaded, total)
 				if o.err != nil {
-					o.dir.spoiled = true
-					b.log.Error("log cannot be opened", "topic", o.at.Topic, "partition", o.at.Index, "error", o.err)
+					if !ring.NoSpace(o.err) {
+						b.log.Error("log cannot be opened", "topic", o.at.Topic, "partition", o.at.Index, "error", o.err)
+					}
+					b.openFailed(o, o.err)
 				}
 				if now := b.loop.Now(); now-told >= time.Second {
 					told = now
@@ -66,7 +71,20 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 			})
 		}, done)
 	})
+	b.trust(t)
 	b.log.Info("logs loaded", "partitions", total, "took", (b.loop.Now() - began).Round(time.Millisecond))
+}
+
+// trust takes the mark of a failure from log dirs of which every log was opened, and so written anew.
+func (b *Broker) trust(t *ring.Task) {
+	for _, d := range b.dirs {
+		if d.failed != nil || d.spoiled {
+			continue
+		}
+		if err := d.Trust(t); err != nil {
+			b.log.Warn("the mark of a failure stays in a log dir", "dir", d.Path(), "cause", err)
+		}
+	}
 }
 
 // opening is one log to be opened.
@@ -74,6 +92,7 @@ type opening struct {
 	at      segment.Partition
 	dir     *dir
 	options segment.Options
+	fresh   bool // what checkpoints say under its name is another's
 	err     error
 }
 

@@ -139,6 +139,7 @@ func post(l ring.Loop, fn func()) {
 
 // add puts a replica on the shard's list.
 func (s *shard) add(r *replica) {
+	r.log.OnFail = func(err error) { s.failed(r, err) } // until a partition has its ear at it
 	s.byName[r.Partition] = r
 	if r.prev = s.last; r.prev == nil {
 		s.first = r

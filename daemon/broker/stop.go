@@ -1,9 +1,13 @@
 package broker
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"time"
 
 	"kring/ring"
+	"kring/segment"
 )
 
 const (
@@ -61,7 +65,11 @@ func (b *Broker) closeLogs(t *ring.Task) {
 			r.quiet(t)
 			if err := r.log.Close(t); err != nil {
 				post(b.loop, func() { r.dir.spoiled = true })
-				b.log.Error("log did not close", "topic", r.Topic, "partition", r.Index, "error", err)
+				level := slog.LevelError
+				if errors.Is(err, segment.ErrOffline) {
+					level = slog.LevelDebug // that was said when it happened
+				}
+				b.log.Log(context.Background(), level, "log did not close", "topic", r.Topic, "partition", r.Index, "error", err)
 			}
 			post(b.loop, func() {
 				closed++

@@ -22,7 +22,12 @@ const quietStep = 2 * time.Millisecond
 func (u *upkeep) begin(b *Broker) {
 	u.every(b, b.static.RetentionCheckInterval, func(t *ring.Task) { b.retain(t, false) })
 	u.every(b, b.static.Groups.CheckInterval, func(t *ring.Task) { b.expireGroups(t) })
-	u.every(b, b.static.RecoveryPointInterval, func(t *ring.Task) { b.checkpoint(t, recoveryPoints) })
+	u.every(b, b.static.RecoveryPointInterval, func(t *ring.Task) {
+		b.checkpoint(t, recoveryPoints)
+		for _, d := range b.dirs {
+			b.lookAtDir(t, d)
+		}
+	})
 	u.every(b, b.static.LogStartInterval, func(t *ring.Task) { b.checkpoint(t, logStarts) })
 	u.every(b, b.static.HighWatermarkInterval, func(t *ring.Task) { b.checkpoint(t, highWatermarks) })
 }
@@ -37,18 +42,20 @@ func (u *upkeep) every(b *Broker, interval time.Duration, fn func(*ring.Task)) {
 		u.busy++
 		ring.Go(b.loop, func(t *ring.Task) {
 			fn(t)
-			u.busy--
-			if u.closed {
-				if u.busy == 0 && u.idle != nil {
-					post(b.loop, u.idle)
-				}
-				return
+			if u.left(b); !u.closed {
+				b.loop.After(interval, timer)
 			}
-			b.loop.After(interval, timer)
 		})
 	}
 	u.timers = append(u.timers, timer)
 	b.loop.After(interval, timer)
+}
+
+// left is called at the end of each task that busy counts.
+func (u *upkeep) left(b *Broker) {
+	if u.busy--; u.closed && u.busy == 0 && u.idle != nil {
+		post(b.loop, u.idle)
+	}
 }
 
 // end stops the clocks and waits for what they have begun.
@@ -95,6 +102,7 @@ const (
 	logStarts
 	highWatermarks
 	cleanedOffsets
+	kinds
 )
 
 // checkpoint gathers offsets from all loops and writes one file in each log dir.
@@ -109,6 +117,9 @@ func (b *Broker) checkpoint(t *ring.Task, what kind) {
 		done()
 	})
 	for _, d := range b.dirs {
+		if d.failed != nil {
+			continue
+		}
 		var all []segment.Checkpoint
 		for _, p := range parts {
 			all = append(all, p[d]...)
@@ -124,9 +135,27 @@ func (b *Broker) checkpoint(t *ring.Task, what kind) {
 		case cleanedOffsets:
 			err = d.WriteCleaned(t, all)
 		}
-		if err != nil {
-			b.log.Error("checkpoint failed", "dir", d.Path(), "error", err)
+		b.checkpointed(d, what, err)
+	}
+}
+
+// checkpointed hears of a checkpoint. A full disk is told of once and passes; a disk that fails takes its log dir along. What a clean
+// stop could not write must not be missed behind a marker that says it was clean.
+func (b *Broker) checkpointed(d *dir, what kind, err error) {
+	switch {
+	case err == nil && d.unsaid[what]:
+		d.unsaid[what] = false
+		b.log.Info("checkpoints are written again", "dir", d.Path())
+	case err != nil && b.stopping:
+		d.spoiled = true
+		b.log.Error("checkpoint failed", "dir", d.Path(), "error", err)
+	case err != nil && (ring.NoSpace(err) || ring.NoDescriptors(err)):
+		if !d.unsaid[what] {
+			d.unsaid[what] = true
+			b.log.Warn("checkpoint cannot be written; the last one stands until it can", "dir", d.Path(), "error", err)
 		}
+	case err != nil:
+		b.dirFailed(d, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package embedded
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -229,7 +230,9 @@ func (s *Store) begin(t *ring.Task, f files, end int64) error {
 		s.log, err = t.Open(s.dir+"/"+fileName(f.logs[len(f.logs)-1], logSuffix), ring.Write)
 		if err == nil {
 			s.logSize = end
-			err = cut(t, s.log, end)
+			if err = cut(t, s.log, end); err == nil {
+				err = writeAnew(t, s.log, end)
+			}
 			hold(t, s.log, end)
 		}
 	}
@@ -258,6 +261,29 @@ func (s *Store) begin(t *ring.Task, f files, end int64) error {
 	s.syncedZxid, s.writingZxid = zxid, zxid
 	return nil
 }
+
+// writeAnew writes the log where it is: a sync that failed in an earlier life may have left some of it in the page cache alone, where it
+// looks durable and is not. It is a few MiB at most; the sync of the first frame makes it durable.
+func writeAnew(t *ring.Task, log ring.File, end int64) error {
+	buf := t.Loop().Alloc(int(min(end, anewPiece)))
+	defer buf.Release()
+	for at := int64(0); at < end; {
+		n, err := t.Read(log, buf.B[:min(int64(len(buf.B)), end-at)], at)
+		if err == nil && n == 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		if err == nil {
+			err = t.Write(log, buf.B[:n], at)
+		}
+		if err != nil {
+			return err
+		}
+		at += int64(n)
+	}
+	return nil
+}
+
+const anewPiece = 256 << 10
 
 // cut takes off what stands behind end. A file that ends there is left alone: cutting it would give up its reserve.
 func cut(t *ring.Task, log ring.File, end int64) error {

@@ -60,3 +60,17 @@ func (c *Controller) logDirEvents(t *ring.Task) error {
 	}
 	return nil
 }
+
+// ReplicasBack tells that logs of this broker which could not be opened are open: the partitions are led again.
+func (c *Controller) ReplicasBack(names []PartitionName) {
+	c.ifActive("ReplicasBack", func(t *ring.Task) error {
+		var parts []*partition
+		for _, n := range names {
+			if p := c.ctx.under(n); p != nil && !p.topic.deleting {
+				p.failed = slices.DeleteFunc(p.failed, func(id int32) bool { return id == c.self })
+				parts = append(parts, p)
+			}
+		}
+		return c.bringOnline(t, parts)
+	})
+}
