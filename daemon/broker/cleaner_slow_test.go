@@ -36,3 +36,46 @@ func TestSlowDiskCleansAllThereIs(t *testing.T) {
 		s.stop()
 	}
 }
+
+// TestDeletionsDoNotHoldUpTheCleaner deletes compacted topics at any moment of its passes, on a disk that is slow now and then: it goes on
+// with the others, and the broker can stop.
+func TestDeletionsDoNotHoldUpTheCleaner(t *testing.T) {
+	for seed := range seeds(12) {
+		s := newSim(t, 1<<(seed%3), seed)
+		s.start("log.cleaner.backoff.ms=20", "log.segment.delete.delay.ms=0", "log.retention.check.interval.ms=30")
+		s.m.Faults.Slow = 0.05
+		c := connect(t, s)
+		rnd := s.w.Rand()
+		names := []string{}
+		for i := range 30 {
+			name := fmt.Sprint("t", i)
+			if code := c.createTopic(name, 2, "cleanup.policy=compact", "segment.bytes=300", "min.cleanable.dirty.ratio=0.01"); code != wire.None {
+				t.Fatal(code)
+			}
+			for j := range 12 {
+				c.produce(name, int32(j%2), 1, keyed("k", fmt.Sprint(j), "l", fmt.Sprint(j)))
+			}
+			s.w.RunFor(time.Duration(rnd.IntN(80)) * time.Millisecond)
+			names = append(names, name)
+			if at := rnd.IntN(len(names)); rnd.IntN(4) > 0 {
+				if code := c.deleteTopic(names[at]); code != wire.None {
+					t.Fatal(code)
+				}
+				names = append(names[:at], names[at+1:]...)
+			}
+		}
+		s.m.Faults.Slow = 0
+		for _, name := range names { // whatever has gone before, what is written now is cleaned
+			for j := range 40 {
+				c.produce(name, 0, 1, keyed("k", fmt.Sprint(j), "l", fmt.Sprint(j)))
+			}
+		}
+		s.w.RunFor(20 * time.Second)
+		for _, name := range names {
+			if _, records := c.state(name, 0); records > 8 {
+				t.Errorf("seed %d: %s has %d records of 2 keys", seed, name, records)
+			}
+		}
+		s.stop()
+	}
+}
