@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kring/daemon/broker"
 	"kring/daemon/config"
+	"kring/metadata"
 	"kring/ring"
 )
 
@@ -21,6 +23,7 @@ const (
 	exitLocked      = 6
 	exitData        = 7
 	exitKernel      = 8
+	exitDisk        = 9
 	exitKilled      = 130
 )
 
@@ -37,6 +40,7 @@ var exitStatuses = []struct {
 	{exitLocked, "a log dir is in use by another broker"},
 	{exitData, "a log dir holds what does not belong there or cannot be read or written"},
 	{exitKernel, "the kernel refuses what io_uring loops need; kring probe names cause and cure"},
+	{exitDisk, "every log dir, or the one the store lies in, has failed while the broker ran"},
 	{exitKilled, "ended by a signal before the work, or by a second one before the stop, was done"},
 }
 
@@ -74,6 +78,8 @@ func statusOf(err error) int {
 		return exitUnsupported
 	case errors.As(err, &refused):
 		return exitKernel
+	case errors.Is(err, broker.ErrLogDirs), errors.Is(err, metadata.ErrFenced):
+		return exitDisk
 	}
 	return exitFailed
 }

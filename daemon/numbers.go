@@ -76,7 +76,7 @@ func (n *numbers) serve(l net.Listener) {
 	n.log.Error("numbers are not served any more", "error", s.Serve(l))
 }
 
-// health is 200 while the broker serves and every loop turns.
+// health is 200 while the broker serves and every loop turns. Log dirs that are offline are named; the rest serves.
 func (n *numbers) health(w http.ResponseWriter, _ *http.Request) {
 	state, doing := n.life.now()
 	if state == isServing {
@@ -85,6 +85,11 @@ func (n *numbers) health(w http.ResponseWriter, _ *http.Request) {
 			return
 		}
 		io.WriteString(w, "serving\n")
+		if b := n.life.broker.Load(); b != nil {
+			for _, dir := range b.Node().Offline() {
+				fmt.Fprintf(w, "log dir offline: %s\n", dir)
+			}
+		}
 		return
 	}
 	http.Error(w, strings.TrimSuffix(state.String()+": "+doing, ": "), http.StatusServiceUnavailable)

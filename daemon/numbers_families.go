@@ -155,7 +155,10 @@ func (p *page) partitions() {
 	}{
 		{"partitions", "Partitions on this broker.", sum.Partitions},
 		{"leader_partitions", "Partitions this broker leads.", sum.Leaders},
-		{"offline_partitions", "Partitions whose log has failed.", sum.Offline},
+		{"offline_partitions", "Partitions whose log has failed, or could not be opened.", sum.Offline},
+		{"log_dirs", "Log dirs.", p.loops[0].good.LogDirs},
+		{"log_dirs_offline", "Log dirs that are offline until the next start (Kafka's OfflineLogDirectoryCount).",
+			p.loops[0].good.LogDirsOffline},
 		{"under_min_isr_partitions", "Partitions that fewer replicas than min.insync.replicas follow.", sum.UnderMinISR},
 		{"log_segments", "Segments of all logs.", sum.Segments},
 		{"log_open_files", "Files of segments that are open.", sum.OpenFiles},

@@ -90,7 +90,7 @@ type Topic struct {
 	ID   [16]byte
 	// Partitions is indexed by partition number; nil where there is no replica here, or it lives on another loop.
 	Partitions []*replication.Partition
-	offline    map[int32]bool // partitions whose log dir is offline since before they could be opened
+	offline    map[int32]bool // partitions this broker should lead, and whose log could not be opened
 	hash       uint32
 	bytes      TopicFigures
 }
@@ -103,18 +103,20 @@ func (t *Topic) Partition(i int32) *replication.Partition {
 	return t.Partitions[i]
 }
 
-// SetOffline notes, on a partition's loop, that there is no replica to ask because its log dir is offline.
+// SetOffline notes, on a partition's loop, whether there is no replica to ask because its log could not be opened.
 func (t *Topic) SetOffline(i int32, offline bool) {
-	if t.offline == nil && offline {
+	if !offline {
+		delete(t.offline, i)
+		return
+	}
+	if t.offline == nil {
 		t.offline = map[int32]bool{}
 	}
-	if t.offline != nil {
-		t.offline[i] = offline
-	}
+	t.offline[i] = true
 }
 
-// Offline says what SetOffline noted.
-func (t *Topic) Offline(i int32) bool { return t.offline[i] }
+// Offline is how many partitions of this loop SetOffline has noted.
+func (t *Topic) Offline() int { return len(t.offline) }
 
 // absent is why a partition's loop has no replica of it to ask; t may be nil.
 func (t *Topic) absent(i int32) error {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"syscall"
 	"time"
 
 	"kring/daemon/api"
@@ -32,16 +31,7 @@ type lost struct {
 // descriptors that ran out, concern the one log; a full disk passes.
 func ofTheDisk(err error) bool {
 	var path *fs.PathError
-	if !errors.As(err, &path) || ring.NoSpace(err) || ring.NoDescriptors(err) {
-		return false
-	}
-	for _, e := range []error{fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.ENOTDIR, syscall.EISDIR, syscall.ENOTEMPTY,
-		syscall.ELOOP, syscall.ENAMETOOLONG, ring.ErrTooLarge} {
-		if errors.Is(err, e) {
-			return false
-		}
-	}
-	return true
+	return errors.As(err, &path) && !ring.NoSpace(err) && !ring.NoDescriptors(err) && !ring.OfNames(err) && !errors.Is(err, ring.ErrTooLarge)
 }
 
 // failed is told, on its loop, that a log went offline: its log dir did, or the log's own directory is not what it was.

@@ -97,6 +97,7 @@ func (s *shard) figures(t *ring.Task, most int, f *Figures) {
 	s.groupFigures(t, most, &f.Groups)
 	f.Logs.OpenFiles = s.files.Open()
 	for topic := range s.ctx.Topics() {
+		f.Logs.Offline += topic.Offline()
 		if bytes := topic.Bytes(); bytes != (api.TopicFigures{}) && len(f.Topics) < most {
 			f.Topics = append(f.Topics, TopicFigures{topic.Name, bytes})
 		}

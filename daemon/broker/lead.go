@@ -82,9 +82,11 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 // lead does as one partition of a LeaderAndIsr says.
 func (s *shard) lead(t *ring.Task, o *order) error {
 	r := s.byName[o.at]
-	if topic := s.ctx.Topic([]byte(o.Topic)); topic != nil {
-		topic.SetOffline(o.Partition, r == nil && o.missing)
-	}
+	defer func() {
+		if topic := s.ctx.Topic([]byte(o.Topic)); topic != nil {
+			topic.SetOffline(o.Partition, s.byName[o.at] == nil)
+		}
+	}()
 	if r == nil && o.missing {
 		return segment.ErrOffline
 	}
@@ -136,18 +138,20 @@ func (s *shard) finished(r *replica) {
 func (b *Broker) stopReplicas(parts []controller.StopReplica, done func([]error)) {
 	errs := make([]error, len(parts))
 	work := make([][]int, len(b.shards))
-	unmade := make([]string, len(parts)) // directories without a log
+	where := make([]whereabouts, len(parts))
 	for i := range parts {
 		p := segment.Partition{Topic: parts[i].Topic, Index: parts[i].Partition}
-		if o := b.unmade.waiting[p]; o != nil && parts[i].Delete {
-			unmade[i] = o.options.Dir
+		if o := b.unmade.waiting[p]; o != nil {
+			where[i].unmade = o.options.Dir
 		}
+		d := b.placed[p]
+		where[i].missing = d == nil && b.offline() > 0 || d != nil && d.failed != nil
 		s := b.shardOf(p)
 		work[s.id] = append(work[s.id], i)
 	}
 	b.spread(func(s *shard, done func()) {
 		mine := work[s.id]
-		s.tasks(len(mine), func(t *ring.Task, i int) { errs[mine[i]] = s.stop(t, &parts[mine[i]], unmade[mine[i]]) }, done)
+		s.tasks(len(mine), func(t *ring.Task, i int) { errs[mine[i]] = s.stop(t, &parts[mine[i]], where[mine[i]]) }, done)
 	}, func() {
 		b.forget(parts, errs)
 		done(errs)
@@ -182,15 +186,22 @@ func (s *shard) drop(name string, id metadata.TopicID) {
 	}
 }
 
-// stop gives up one replica. unmade is its directory, if it is to be deleted and no log could be opened in it.
-func (s *shard) stop(t *ring.Task, p *controller.StopReplica, unmade string) error {
+// whereabouts is what loop 0 knows of a replica without a log: its directory, if none could be opened in it for want of room, and whether
+// it lies, or may lie, in a log dir that is offline.
+type whereabouts struct {
+	unmade  string
+	missing bool
+}
+
+// stop gives up one replica.
+func (s *shard) stop(t *ring.Task, p *controller.StopReplica, at whereabouts) error {
 	r := s.byName[segment.Partition{Topic: p.Topic, Index: p.Partition}]
 	topic := s.ctx.Topic([]byte(p.Topic))
-	if p.Delete && (topic != nil && topic.Offline(p.Partition) || r != nil && errors.Is(r.log.Failed(), segment.ErrOffline)) {
+	if p.Delete && (r == nil && at.missing || r != nil && errors.Is(r.log.Failed(), segment.ErrOffline)) {
 		return segment.ErrOffline // it is deleted when its log dir is back
 	}
-	if r == nil && unmade != "" {
-		return segment.RemoveDir(t, unmade)
+	if p.Delete && r == nil && at.unmade != "" {
+		return segment.RemoveDir(t, at.unmade)
 	}
 	if r == nil || errors.Is(r.log.Failed(), segment.ErrOffline) {
 		return nil
