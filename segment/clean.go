@@ -2,11 +2,9 @@ package segment
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"kring/ring"
-	"kring/wire/batch"
 )
 
 // Cleaning compacts a log as Kafka's cleaner does: of all records with one key below a certain offset the last one stays. First
@@ -25,9 +23,9 @@ type CleanOptions struct {
 	// MapBytes is the most memory the map of keys takes, and MapLoad how full it may be (0 to 1).
 	MapBytes int64
 	MapLoad  float64
-	// BufferBytes is the size of the read and of the write buffer. A batch that is larger makes them grow: to BatchBytes at
-	// first, and to its own size if it must be.
-	BufferBytes, BatchBytes int
+	// BufferBytes is how much is read and written at a time; the buffers take six times that. A batch that is larger than two of
+	// them has one of its own.
+	BufferBytes int
 	// Throttle, if not nil, slows down reading and writing.
 	Throttle *Throttle
 }
@@ -81,9 +79,9 @@ type cleaning struct {
 	t       *ring.Task
 	o       CleanOptions
 	c       compactor
-	read    *ring.Buf
+	read    *cleanReader
 	write   *ring.Buf
-	size    int // of both
+	out     []byte // what is to be written; it begins in write
 	helping bool
 	cuts    int
 }
@@ -107,14 +105,15 @@ func (l *Log) Clean(t *ring.Task, o CleanOptions) (CleanStats, error) {
 	if err != nil || d.Dirty == 0 {
 		return CleanStats{From: d.From, To: d.From}, err
 	}
-	k := &cleaning{l: l, t: t, o: o, size: max(o.BufferBytes, 1<<10), cuts: l.cuts}
+	k := &cleaning{l: l, t: t, o: o, cuts: l.cuts}
 	k.c = compactor{now: o.Now, retention: l.conf.DeleteRetentionMs, from: d.From, upper: d.To}
 	k.c.keys = newKeyMap(l.loop, o.MapBytes, o.MapLoad)
-	k.read, k.write = l.loop.Alloc(k.size), l.loop.Alloc(k.size)
+	size := max(o.BufferBytes, 1<<10)
+	k.read, k.write = newCleanReader(k, size), l.loop.Alloc(2*size)
 	defer k.release()
 	end, err := k.clean(d)
 	s := &k.c.stats
-	s.From, s.To, s.Keys, s.MapBytes, s.BufferBytes = d.From, end, k.c.keys.keys, k.c.keys.memory(), 2*int64(k.size)
+	s.From, s.To, s.Keys, s.MapBytes, s.BufferBytes = d.From, end, k.c.keys.keys, k.c.keys.memory(), k.read.memory()+2*int64(size)
 	return *s, err
 }
 
@@ -127,13 +126,13 @@ func (l *Log) StopCleaning() {
 // Cleaning says whether one is under way.
 func (l *Log) Cleaning() bool { return l.cleaning }
 
-// release gives back the buffers, unless a helper has them: then the loop has ended, and nobody needs them.
+// release gives back the buffers, unless a helper or the kernel has them: then the loop has ended, and nobody needs them.
 func (k *cleaning) release() {
-	if k.helping {
+	if k.helping || k.read.busy {
 		return
 	}
 	k.c.keys.release()
-	k.read.Release()
+	k.read.release()
 	k.write.Release()
 }
 
@@ -198,45 +197,4 @@ func (k *cleaning) pay(n int) error {
 		wait = k.o.Throttle.spend(k.l.loop.Now(), 0)
 	}
 	return k.stopped()
-}
-
-// fill reads what lies in s from pos on into the read buffer, as much as it takes.
-func (k *cleaning) fill(s *segment, pos int64) ([]byte, error) {
-	in := k.read.B[:min(int64(k.size), s.size-pos)]
-	n, err := k.t.Read(s.file, in, pos)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", s.path(logSuffix), err)
-	}
-	return in[:n], k.pay(n)
-}
-
-// batchMost bounds what a damaged length may make us lend.
-const batchMost = 256 << 20
-
-// widen makes the buffers larger, for the batch in s at pos that does not fit; in is what was read of it.
-func (k *cleaning) widen(s *segment, pos int64, in []byte) error {
-	if len(in) < batch.PrefixSize || header(in).size() > s.size-pos {
-		return &bad{pos, "a batch is cut off"}
-	}
-	size := header(in).size()
-	if size > batchMost {
-		return &bad{pos, fmt.Sprintf("a batch of %d bytes", size)}
-	}
-	most := int64(k.o.BatchBytes)
-	if int64(k.size) >= most {
-		most = size
-	}
-	k.resize(int(min(2*int64(k.size), max(most, int64(k.size)+1))))
-	return nil
-}
-
-// resize exchanges the buffers.
-func (k *cleaning) resize(size int) {
-	if size == k.size || k.helping {
-		return
-	}
-	k.size = size
-	k.read.Release()
-	k.write.Release()
-	k.read, k.write = k.l.loop.Alloc(size), k.l.loop.Alloc(size)
 }

@@ -41,8 +41,7 @@ func benchClean(b *testing.B, codec batch.Codec, keys int) {
 				runtime.ReadMemStats(&before)
 				b.StartTimer()
 				began, cpu := time.Now(), processorTime()
-				s, err := l.Clean(t, CleanOptions{Now: epoch, Stable: l.End(), MapBytes: 128 << 20, MapLoad: 0.9, BufferBytes: 256 << 10,
-					BatchBytes: 1 << 20})
+				s, err := l.Clean(t, CleanOptions{Now: epoch, Stable: l.End(), MapBytes: 128 << 20, MapLoad: 0.9, BufferBytes: 256 << 10})
 				took, spent = took+time.Since(began), spent+processorTime()-cpu
 				b.StopTimer()
 				runtime.ReadMemStats(&after)

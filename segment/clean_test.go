@@ -101,7 +101,7 @@ func (g *garden) stable() Offset {
 }
 
 func (g *garden) how() CleanOptions {
-	return CleanOptions{Now: g.clock, MapBytes: 1 << 20, MapLoad: 0.9, BufferBytes: 4 << 10, BatchBytes: 1 << 20}
+	return CleanOptions{Now: g.clock, MapBytes: 1 << 20, MapLoad: 0.9, BufferBytes: 4 << 10}
 }
 
 // clean cleans once.

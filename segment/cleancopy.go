@@ -48,54 +48,56 @@ func (k *cleaning) indexSegment(s *segment, from Offset) (full bool, err error) 
 	if err := k.l.knowEnd(k.t, s); err != nil {
 		return false, err
 	}
-	defer k.resize(k.size)
-	for pos < s.size {
-		in, err := k.fill(s, pos)
-		if err != nil {
-			return false, err
-		}
-		done, full, err := k.indexPiece(in)
-		switch {
-		case err != nil:
-			return false, k.damage(s, pos+int64(done), err)
-		case full:
-			return true, nil
-		case done == 0:
-			if err := k.widen(s, pos, in); err != nil {
-				return false, k.damage(s, pos, err)
-			}
-		}
-		pos += int64(done)
+	k.read.begin(s, pos)
+	full, err = k.indexBatches()
+	k.read.end()
+	if err != nil {
+		return false, k.damage(s, err)
 	}
-	return false, k.stopped()
+	return full, k.stopped()
 }
 
-// indexPiece goes through in, getting memory for the map when it asks for some.
-func (k *cleaning) indexPiece(in []byte) (done int, full bool, err error) {
+// indexBatches puts what is read into the map.
+func (k *cleaning) indexBatches() (full bool, err error) {
+	for {
+		if more, err := k.read.more(); err != nil || !more {
+			return false, err
+		}
+		if full, err := k.indexPiece(); err != nil || full {
+			return full, err
+		}
+	}
+}
+
+// indexPiece goes through what is there, getting memory for the map when it asks for some.
+func (k *cleaning) indexPiece() (full bool, err error) {
 	for {
 		n := 0
 		k.help(func() {
 			k.c.keys.grow()
-			n, full, err = k.c.index(in[done:])
+			n, full, err = k.c.index(k.read.left)
 		})
-		done += n
+		k.read.done(n)
 		short := k.c.keys.short != nil
 		k.c.keys.supply(k.l.loop)
 		if stopped := k.stopped(); stopped != nil {
-			return done, false, stopped
+			return false, stopped
 		}
-		if !short || err != nil {
-			return done, full, err
+		switch {
+		case err != nil:
+			return false, &bad{k.read.pos, err.Error()}
+		case !short:
+			return full, nil
 		}
 	}
 }
 
-// damage is an error about the batch in s at pos.
-func (k *cleaning) damage(s *segment, pos int64, err error) error {
-	if errors.Is(err, ErrAbandoned) || k.l.failed != nil {
-		return err
+// damage names the file that an error is about, unless the cleaning has to end anyway.
+func (k *cleaning) damage(s *segment, err error) error {
+	if stopped := k.stopped(); stopped != nil {
+		return stopped
 	}
-	return fmt.Errorf("%s at position %d: %w", s.path(logSuffix), pos, err)
+	return fmt.Errorf("%s: %w", s.path(logSuffix), err)
 }
 
 // cleanGroups divides segments into groups that together make one segment at most. Below to everything may be cleaned.
@@ -180,29 +182,51 @@ func (k *cleaning) copySegment(from, to *segment, horizon int64) error {
 	}
 	k.c.txns.expect(k.l.Aborted(nil, from.base, from.next))
 	k.c.legacyDeletes = from.modMilli > horizon
-	defer k.resize(k.size)
-	for pos := int64(0); pos < from.size; {
-		in, err := k.fill(from, pos)
-		if err != nil {
-			return err
-		}
-		var left []byte
-		done := 0
-		k.help(func() { left, done, err = k.c.filter(in, k.write.B[:0:k.size]) })
-		if err != nil {
-			return k.damage(from, pos+int64(done), err)
-		}
-		if err := k.append(to, left); err != nil {
-			return err
-		}
-		if done == 0 {
-			if err := k.widen(from, pos, in); err != nil {
-				return k.damage(from, pos, err)
-			}
-		}
-		pos += int64(done)
+	k.read.begin(from, 0)
+	err := k.copyBatches(to)
+	k.read.end()
+	if err != nil {
+		return k.damage(from, err)
 	}
 	return k.stopped()
+}
+
+// copyBatches appends what is left of what is read. Small pieces of it are gathered for one write.
+func (k *cleaning) copyBatches(to *segment) error {
+	room := len(k.write.B) / 2
+	k.out = k.write.B[:0]
+	for {
+		more, err := k.read.more()
+		if err != nil {
+			return err
+		}
+		for again := more; again; {
+			done := 0
+			k.help(func() { k.out, done, err = k.c.filter(k.read.left, k.out, room) })
+			k.read.done(done)
+			if err != nil {
+				return &bad{k.read.pos, err.Error()}
+			}
+			if again = len(k.out) > room; again || len(k.out) > room/2 {
+				if err := k.flush(to); err != nil {
+					return err
+				}
+			}
+		}
+		if !more {
+			return k.flush(to)
+		}
+		if err := k.stopped(); err != nil {
+			return err
+		}
+	}
+}
+
+// flush writes what was gathered.
+func (k *cleaning) flush(to *segment) error {
+	out := k.out
+	k.out = k.write.B[:0]
+	return k.append(to, out)
 }
 
 // append writes batches and notes them in the indexes.

@@ -23,6 +23,7 @@ type compactor struct {
 	codecs   batch.Codecs
 	rewriter batch.Rewriter
 	body     []byte
+	looks    []keyLook
 	keeps    []bool
 	stats    CleanStats
 }
@@ -102,8 +103,9 @@ func (c *compactor) indexBatch(b []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for r.Next() {
-		if r.Key != nil && Offset(r.Offset) >= c.from && !c.keys.put(r.Key, Offset(r.Offset)) {
+	c.look(&r)
+	for i := range c.looks {
+		if l := &c.looks[i]; l.keyed && l.offset >= c.from && !c.keys.putHash(l.lo, l.hi, l.offset) {
 			return false, nil
 		}
 	}
@@ -111,9 +113,8 @@ func (c *compactor) indexBatch(b []byte) (bool, error) {
 }
 
 // filter goes through in's whole batches and appends what is left of them to out. It returns how many bytes of in it is done with,
-// which may be fewer if out's room is used up: what is left of a batch may be larger than it was.
-func (c *compactor) filter(in, out []byte) (left []byte, done int, err error) {
-	room := cap(out)
+// which may be fewer if out has more than room bytes.
+func (c *compactor) filter(in, out []byte, room int) (left []byte, done int, err error) {
 	for len(out) <= room {
 		b, err := c.next(in[done:])
 		if b == nil || err != nil {
@@ -189,14 +190,16 @@ func (c *compactor) choose(b []byte) (kept int, tombstones, all bool, err error)
 	if err != nil {
 		return 0, false, false, err
 	}
+	c.look(&r)
 	c.keeps, all = c.keeps[:0], true
 	deletes := !h.DeleteHorizon() || c.now < h.BaseTimestamp()
-	for r.Next() {
-		keep := h.Control() || c.stays(&r.Record, deletes)
+	for i := range c.looks {
+		l := &c.looks[i]
+		keep := h.Control() || c.stays(l, deletes)
 		c.keeps = append(c.keeps, keep)
 		if keep {
 			kept++
-			tombstones = tombstones || r.Value == nil
+			tombstones = tombstones || !l.valued
 		} else {
 			all = false
 		}
@@ -206,19 +209,32 @@ func (c *compactor) choose(b []byte) (kept int, tombstones, all bool, err error)
 	return kept, tombstones, all, r.Err
 }
 
+// look fills c.looks with what is left of r.
+func (c *compactor) look(r *batch.Records) {
+	c.looks = c.looks[:0]
+	for r.Next() {
+		l := keyLook{offset: Offset(r.Offset), keyed: r.Key != nil, valued: r.Value != nil}
+		if l.keyed {
+			l.lo, l.hi = c.keys.hash.sum(r.Key)
+		}
+		c.looks = append(c.looks, l)
+	}
+	c.keys.touch(c.looks)
+}
+
 // stays says whether a record does: none with its key comes after it, and it has a value or deletes stay. One without a key
 // does not.
-func (c *compactor) stays(r *batch.Record, deletes bool) bool {
+func (c *compactor) stays(l *keyLook, deletes bool) bool {
 	switch {
-	case Offset(r.Offset) > c.keys.latest:
+	case l.offset > c.keys.latest:
 		return true
-	case r.Key == nil:
+	case !l.keyed:
 		c.stats.InvalidRecords++
 		return false
-	case Offset(r.Offset) < c.keys.get(r.Key):
+	case l.offset < c.keys.getHash(l.lo, l.hi):
 		return false
 	}
-	return r.Value != nil || deletes
+	return l.valued || deletes
 }
 
 // rewrite appends b with the records of c.keeps.
@@ -250,9 +266,10 @@ func (c *compactor) legacy(out, b []byte) ([]byte, error) {
 		return out, err
 	}
 	stay := h.last()+1 == c.upper
-	for r.Next() {
+	c.look(&r)
+	for i := range c.looks {
 		c.stats.ReadRecords++
-		stay = c.stays(&r.Record, c.legacyDeletes) || stay
+		stay = c.stays(&c.looks[i], c.legacyDeletes) || stay
 	}
 	if r.Err != nil || !stay {
 		return out, r.Err

@@ -31,6 +31,8 @@ type keyMap struct {
 	short  *keyPart  // wants more memory
 	next   *ring.Buf // gets it
 	old    *ring.Buf // has left it
+
+	touched byte // makes touch do something
 }
 
 type keyPart struct {
@@ -62,10 +64,35 @@ func (p *keyPart) find(lo, hi uint64) []byte {
 	}
 }
 
+// keyLook is a record that is looked up: the hash of its key if it has one, and what else decides whether it stays.
+type keyLook struct {
+	lo, hi        uint64
+	offset        Offset
+	keyed, valued bool
+}
+
+// touch has the processor fetch what looks will find. A map is larger than its caches: one after the other, every look would wait for
+// memory, and here they wait together.
+func (m *keyMap) touch(looks []keyLook) {
+	sum := byte(0)
+	for i := range looks {
+		p := &m.parts[looks[i].hi>>(64-keyPartBits)]
+		slot, _ := bits.Mul64(looks[i].lo, uint64(len(p.rows)/keyEntry))
+		if at := slot * keyEntry; at+keyEntry <= uint64(len(p.rows)) {
+			sum += p.rows[at] + p.rows[at+keyEntry-1]
+		}
+	}
+	m.touched = sum
+}
+
 // put notes that the last record of key is at o. It is false if there is no room: for now if the map is short of memory, else
 // for good.
 func (m *keyMap) put(key []byte, o Offset) bool {
 	lo, hi := m.hash.sum(key)
+	return m.putHash(lo, hi, o)
+}
+
+func (m *keyMap) putHash(lo, hi uint64, o Offset) bool {
 	p := &m.parts[hi>>(64-keyPartBits)]
 	var row []byte
 	if p.rows != nil {
@@ -103,6 +130,10 @@ func (m *keyMap) fits(p *keyPart) bool {
 // get is the last offset of key, -1 if it is not in the map.
 func (m *keyMap) get(key []byte) Offset {
 	lo, hi := m.hash.sum(key)
+	return m.getHash(lo, hi)
+}
+
+func (m *keyMap) getHash(lo, hi uint64) Offset {
 	p := &m.parts[hi>>(64-keyPartBits)]
 	if p.rows == nil {
 		return -1

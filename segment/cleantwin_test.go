@@ -37,7 +37,7 @@ func TestCleaningGivesWhatKafkaMade(t *testing.T) {
 	l := r.open(o)
 	r.do("clean", func(task *ring.Task) {
 		s, err := l.Clean(task, CleanOptions{Now: kafkasCleaning, Stable: l.End(), MapBytes: 1 << 20, MapLoad: 0.9,
-			BufferBytes: 4096, BatchBytes: 1 << 20})
+			BufferBytes: 4096})
 		if err != nil || s.To != 166 || s.Groups != 3 || s.Segments != 7 {
 			t.Fatalf("%+v %v", s, err)
 		}

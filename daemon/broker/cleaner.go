@@ -230,7 +230,7 @@ func (c *cleaner) run(d *dirty) {
 	c.share(conf)
 	threads := max(conf.CleanerThreads, 1)
 	o := segment.CleanOptions{MapBytes: conf.CleanerDedupeBytes / int64(threads), MapLoad: conf.CleanerLoadFactor,
-		BufferBytes: conf.CleanerBufferBytes / threads / 2, BatchBytes: int(conf.Topic(nil).MaxMessageBytes), Throttle: r.throttle}
+		BufferBytes: conf.CleanerBufferBytes / threads / 2, Throttle: r.throttle}
 	replica := d.r
 	post(r.s.loop, func() {
 		ring.Go(r.s.loop, func(t *ring.Task) {
@@ -247,7 +247,6 @@ func (s *shard) clean(t *ring.Task, r *replica, o segment.CleanOptions) (segment
 		return segment.CleanStats{}, segment.ErrAbandoned
 	}
 	o.Now, o.Stable = s.loop.UnixMilli(), segment.Offset(r.part.LastStable())
-	o.BatchBytes = max(o.BatchBytes, r.part.Config().MaxMessageBytes)
 	return r.log.Clean(t, o)
 }
 
