@@ -106,7 +106,7 @@ func end(t *testing.T, dir string, sig syscall.Signal) {
 // startZooKeeper with short ticks, so that the session of a killed broker ends soon.
 func startZooKeeper(t *testing.T) (addr string) {
 	dir, port := t.TempDir(), freePort(t)
-	peers(t, "zk", dir, "clientPort="+port, "tickTime=500")
+	peers(t, "zk", dir, "clientPort="+port, "tickTime=1000")
 	t.Cleanup(func() { end(t, dir, syscall.SIGKILL) })
 	return "127.0.0.1:" + port
 }
@@ -121,7 +121,7 @@ func newHouse(t *testing.T) *house {
 	port := freePort(t)
 	h.addr = "127.0.0.1:" + port
 	h.properties = h.dir + "/kafka/server.properties"
-	h.settings = append([]string{"port=" + port, "zookeeper.connect=" + h.zk, "zookeeper.session.timeout.ms=2000"}, settings...)
+	h.settings = append([]string{"port=" + port, "zookeeper.connect=" + h.zk, "zookeeper.session.timeout.ms=6000"}, settings...)
 	t.Cleanup(func() {
 		if _, err := os.Stat(h.dir + "/kafka/pid"); err == nil {
 			end(t, h.dir+"/kafka", syscall.SIGKILL)

@@ -212,17 +212,22 @@ func (h *house) kafkasDump(t *testing.T, when string) {
 	}
 	for _, c := range []struct {
 		files []string
-		flag  string
-	}{{indexes, "--index-sanity-check"}, {indexes, "--verify-index-only"}, {append(indexes, logs...), "--deep-iteration"}} {
-		cmd := exec.Command("../peers/peers", "tool", "3.9", "dump-log", c.flag, "--files", strings.Join(c.files, ","))
+		flags []string
+	}{{indexes, []string{"--index-sanity-check"}}, {append(indexes, logs...), []string{"--verify-index-only", "--deep-iteration"}}} {
+		cmd := exec.Command("../peers/peers", append(append([]string{"tool", "3.9", "dump-log"}, c.flags...), "--files", strings.Join(c.files, ","))...)
 		cmd.Env = append(os.Environ(), "HEAP=256m", "TIER=1")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
-			t.Fatalf("%s: dump-log %s: %v\n%s", when, c.flag, err, out)
+			t.Fatalf("%s: dump-log %v: %v\n%s", when, c.flags, err, out)
 		}
+		cleaned := false
 		for line := range strings.Lines(string(out)) {
-			if bad := faulty(c.flag, line); bad {
-				t.Errorf("%s: dump-log %s: %s", when, c.flag, strings.TrimSpace(line))
+			line = strings.TrimSpace(line)
+			if strings.HasPrefix(line, "Non-consecutive offsets in ") {
+				cleaned = ofCleaned.MatchString(line)
+			}
+			if faulty(line) && !(cleaned && gap.MatchString(line)) {
+				t.Errorf("%s: dump-log %v: %s", when, c.flags, line)
 			}
 		}
 	}
@@ -231,9 +236,14 @@ func (h *house) kafkasDump(t *testing.T, when string) {
 var sound = regexp.MustCompile(`^(Dumping |Log starting offset|Starting offset|offset: |timestamp: |baseOffset: |\| offset: |producerId: |version: |` +
 	`.* passed sanity check|\S+\.(time)?index is empty\.)`)
 
-func faulty(flag, line string) bool {
-	line = strings.TrimSpace(line)
-	return line != "" && (!sound.MatchString(line) || strings.Contains(line, "isvalid: false") || strings.Contains(line, "isValid: false"))
+// A compacted log has gaps.
+var (
+	ofCleaned = regexp.MustCompile(`/(` + compact + `|__consumer_offsets)-\d+/`)
+	gap       = regexp.MustCompile(`^Non-consecutive offsets in |^\d+ is followed by \d+$`)
+)
+
+func faulty(line string) bool {
+	return line != "" && (!sound.MatchString(line) || strings.Contains(strings.ToLower(line), "isvalid: false"))
 }
 
 // transactionLogs are the sizes and contents of the transaction coordinator's files, which kring has nothing to do with.

@@ -64,7 +64,7 @@ func sum(key, value []byte) uint64 {
 }
 
 // pace is how often a stream has a few records.
-const pace = 10 * time.Millisecond
+const pace = 25 * time.Millisecond
 
 func startStream(t *testing.T, ctx context.Context, addr, topic string, partition int32, codec kgo.CompressionCodec) *stream {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.ProducerBatchCompression(codec), kgo.RecordPartitioner(kgo.ManualPartitioner()),
@@ -90,7 +90,7 @@ func (s *stream) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for range 1 + n%4 {
+		for range 1 + n%3 {
 			r := &kgo.Record{Topic: s.topic, Partition: s.partition, Key: s.key(n), Value: value(n)}
 			s.mu.Lock()
 			s.sums, s.acked = append(s.sums, sum(r.Key, r.Value)), append(s.acked, false)
@@ -137,18 +137,19 @@ func (s *stream) acknowledged() int {
 	return s.done
 }
 
-// more waits until n further records are acknowledged.
-func (s *stream) more(t *testing.T, n int) {
+// reach waits until goal records are acknowledged.
+func (s *stream) reach(t *testing.T, goal int) {
 	t.Helper()
 	late := time.AfterFunc(patience, func() { s.mu.Lock(); s.some.Broadcast(); s.mu.Unlock() })
 	defer late.Stop()
 	until := time.Now().Add(patience)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for goal := s.done + n; s.done < goal && len(s.wrong) == 0; s.some.Wait() {
+	for s.done < goal && len(s.wrong) == 0 {
 		if time.Now().After(until) {
 			t.Fatalf("%s-%d: %d acknowledged, not %d", s.topic, s.partition, s.done, goal)
 		}
+		s.some.Wait()
 	}
 }
 

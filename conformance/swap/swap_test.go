@@ -183,8 +183,12 @@ func (s *story) total() (n int) {
 func (s *story) load() {
 	s.t.Helper()
 	defer s.timed("the load")()
+	var goals []int
 	for _, st := range s.streams {
-		st.more(s.t, 150)
+		goals = append(goals, st.acknowledged()+150)
+	}
+	for i, st := range s.streams {
+		st.reach(s.t, goals[i])
 	}
 	s.readers.more(s.t, 3)
 }
