@@ -43,9 +43,9 @@ func (p *Partition) Read(from Offset, i Isolation, maxBytes int, firstWhole bool
 	return p.log.Read(from, limit, maxBytes, firstWhole, r)
 }
 
-// Aborted appends to dst the aborted transactions a reader of the offsets from first up to end must know.
-func (p *Partition) Aborted(dst []segment.AbortedTxn, first, end Offset) []segment.AbortedTxn {
-	return p.log.Aborted(dst, first, end)
+// Aborted appends to dst the aborted transactions that a reader of r, from first on and of what is stable, must know.
+func (p *Partition) Aborted(dst []segment.AbortedTxn, first Offset, r *segment.Range) []segment.AbortedTxn {
+	return p.log.AbortedIn(dst, first, p.LastStable(), r)
 }
 
 // DeleteTo raises the log start to offset, -1 for the high watermark. It answers with the log start.

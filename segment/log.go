@@ -177,6 +177,22 @@ func (l *Log) Aborted(dst []AbortedTxn, first, end Offset) []AbortedTxn {
 	return dst
 }
 
+// AbortedIn is Aborted for who reads r, from first on and below upTo: the index tells how far what is in r reaches, roughly, and
+// where it does not, the end of the segment.
+func (l *Log) AbortedIn(dst []AbortedTxn, first, upTo Offset, r *Range) []AbortedTxn {
+	s := r.seg
+	if s == nil || r.Len == 0 {
+		return dst
+	}
+	end := s.next
+	x := offsetIndex(s.index.mem)
+	if n := sort.Search(x.len(), func(i int) bool { _, p := x.at(i); return int64(p) >= r.From+r.Len }); n < x.len() {
+		relative, _ := x.at(n)
+		end = s.base + Offset(relative)
+	}
+	return l.Aborted(dst, first, min(end, upTo))
+}
+
 func (l *Log) active() *segment { return l.segs[len(l.segs)-1] }
 
 // floor is the index of the segment that holds o, the first if o lies before it.

@@ -144,6 +144,9 @@ func (l *Log) Producers() []Producer {
 	return all
 }
 
+// ExpireProducers forgets producers that were silent for producer.id.expiration.ms; now is ms of wall clock.
+func (l *Log) ExpireProducers(now int64) { l.prods.expire(now, l.conf.ProducerExpireMs) }
+
 // checkBatch says whether a batch with producer id may be appended; h is its header, b the batch.
 func (ps *producers) checkBatch(b []byte, origin Origin) error {
 	h := batch.Header(b)

@@ -32,13 +32,11 @@ func (l *Log) raiseStart(o Offset) {
 }
 
 // Retain deletes segments by age, size and log start, none that reaches above the high watermark; now is ms of wall clock.
-// It also forgets producers that expired and, if nothing was appended since the last call, memory that only a busy log
-// needs. It returns how many segments went.
+// It also forgets, if nothing was appended since the last call, memory that only a busy log needs. It returns how many segments went.
 func (l *Log) Retain(t *ring.Task, now int64, highWatermark Offset) (int, error) {
 	if err := l.refusal(); err != nil {
 		return 0, err
 	}
-	l.prods.expire(now, l.conf.ProducerExpireMs)
 	if l.idleEnd == l.end {
 		l.rest(t)
 	}

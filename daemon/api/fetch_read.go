@@ -182,6 +182,7 @@ func (o *fetched) read() bool {
 	o.hw, o.stable, o.start = int64(p.HighWatermark()), int64(p.LastStable()), int64(p.LogStart())
 	if o.r.Done == nil {
 		o.r.Done = func(*segment.Range) {
+			o.listAborted()
 			o.share.took()
 			o.share.read()
 		}
@@ -189,10 +190,17 @@ func (o *fetched) read() bool {
 	room := min(int64(o.want.bytes), int64(s.f.maxBytes)-s.got)
 	from := replication.Offset(o.want.offset)
 	now := p.Read(from, s.f.isolation, int(max(room, 0)), s.got == 0, &o.r)
-	if s.f.isolation == replication.ReadCommitted && o.want.offset < o.stable {
-		o.aborted = p.Aborted(o.aborted, from, replication.Offset(o.stable))
+	if now {
+		o.listAborted()
 	}
 	return now
+}
+
+// listAborted notes which transactions in what was read were aborted.
+func (o *fetched) listAborted() {
+	if o.share.f.isolation == replication.ReadCommitted {
+		o.aborted = o.partition.Aborted(o.aborted[:0], replication.Offset(o.want.offset), &o.r)
+	}
 }
 
 // fail makes the answer for this partition an error.

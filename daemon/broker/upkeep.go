@@ -21,6 +21,7 @@ const quietStep = 2 * time.Millisecond
 // begin starts the clocks.
 func (u *upkeep) begin(b *Broker) {
 	u.every(b, b.static.RetentionCheckInterval, func(t *ring.Task) { b.retain(t, false) })
+	u.every(b, b.static.ProducerCheckInterval, func(t *ring.Task) { b.expireProducers(t) })
 	u.every(b, b.static.Groups.CheckInterval, func(t *ring.Task) { b.expireGroups(t) })
 	u.every(b, b.static.RecoveryPointInterval, func(t *ring.Task) {
 		b.checkpoint(t, recoveryPoints)
@@ -80,7 +81,7 @@ func (b *Broker) retain(t *ring.Task, compacted bool) {
 				}
 				upTo := segment.Offset(r.part.HighWatermark())
 				if !compacted && r.log.Config().Compact {
-					upTo = -1 // it forgets producers, and gives memory back
+					upTo = -1 // it gives memory back
 				}
 				n, err := r.log.Retain(t, s.loop.UnixMilli(), upTo)
 				if err != nil {
@@ -91,6 +92,16 @@ func (b *Broker) retain(t *ring.Task, compacted bool) {
 			}
 			done()
 		})
+	})
+}
+
+// expireProducers lets logs forget producers that have been silent for long.
+func (b *Broker) expireProducers(t *ring.Task) {
+	b.each(t, func(s *shard, done func()) {
+		for r := s.first; r != nil; r = r.next {
+			r.log.ExpireProducers(s.loop.UnixMilli())
+		}
+		done()
 	})
 }
 

@@ -235,6 +235,7 @@ func (b *builder) logs() {
 	c.LogStartInterval = b.millis("log.flush.start.offset.checkpoint.interval.ms")
 	c.HighWatermarkInterval = b.millis("replica.high.watermark.checkpoint.interval.ms")
 	c.ProducerIDExpiration = b.millis("producer.id.expiration.ms")
+	c.ProducerCheckInterval = b.millis("producer.id.expiration.check.interval.ms")
 	c.VerifyTransactions = b.get("transaction.partition.verification.enable").yes
 }
 

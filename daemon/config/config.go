@@ -68,6 +68,8 @@ type Config struct {
 	HighWatermarkInterval time.Duration
 	// ProducerIDExpiration is producer.id.expiration.ms.
 	ProducerIDExpiration time.Duration
+	// ProducerCheckInterval is producer.id.expiration.check.interval.ms.
+	ProducerCheckInterval time.Duration
 	// VerifyTransactions is transaction.partition.verification.enable.
 	VerifyTransactions bool
 	// RequestTimeout is request.timeout.ms.

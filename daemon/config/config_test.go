@@ -75,6 +75,7 @@ var acting = map[string]struct {
 	"min.insync.replicas":                       {"2", func(c *Config) bool { return c.Topic(nil).MinInSyncReplicas == 2 }},
 	"node.id":                                   {"6", func(c *Config) bool { return c.BrokerID == 6 }},
 	"num.partitions":                            {"12", func(c *Config) bool { return c.NumPartitions == 12 }},
+	"producer.id.expiration.check.interval.ms":  {"90", func(c *Config) bool { return c.ProducerCheckInterval == 90*time.Millisecond }},
 	"request.timeout.ms":                        {"90", func(c *Config) bool { return c.RequestTimeout == 90*time.Millisecond }},
 	"transaction.partition.verification.enable": {"false", func(c *Config) bool { return !c.VerifyTransactions }},
 	"producer.id.expiration.ms":                 {"90", func(c *Config) bool { return c.ProducerIDExpiration == 90*time.Millisecond }},
