@@ -42,7 +42,7 @@ var suites = []suite{
 		},
 	},
 	{
-		name: "kafka-go", pkg: "github.com/segmentio/kafka-go", each: true, addr: "localhost:9092",
+		name: "kafka-go", pkg: "github.com/segmentio/kafka-go", each: true, addr: "localhost:9092", quick: true,
 		config: []string{"num.partitions=4", "broker.rack=", "message.max.bytes=200000000", "replica.fetch.max.bytes=200000000"},
 		env:    func(string) []string { return []string{"KAFKA_VERSION=3.9.0", "KAFKA_SKIP_NETTEST=1"} },
 	},
