@@ -65,6 +65,8 @@ func cut(b *[]byte) []byte {
 
 func isControl(b []byte) bool  { return b[22]&0x20 != 0 }
 func hasHorizon(b []byte) bool { return b[22]&0x40 != 0 }
+func offsetOf(b []byte) int64  { return int64(binary.BigEndian.Uint64(b)) }
+func lastDelta(b []byte) int32 { return int32(binary.BigEndian.Uint32(b[23:])) }
 func maxTime(b []byte) int64   { return int64(binary.BigEndian.Uint64(b[35:])) }
 
 // markers are the times of a partition's transaction markers, numbered in the order of their offsets.
@@ -87,7 +89,7 @@ func markersOf(all files) map[string]markers {
 		}
 		for one := cut(&b); one != nil; one = cut(&b) {
 			if isControl(one) && binary.BigEndian.Uint32(one[57:]) > 0 {
-				byOffset[dir][int64(binary.BigEndian.Uint64(one))] = maxTime(one)
+				byOffset[dir][offsetOf(one)] = maxTime(one)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ const patience = 60 * time.Second
 
 // settings are both brokers' alike. What would work in its own time is told not to, and files that wait to be removed stay.
 var settings = []string{"broker.id=1", "auto.create.topics.enable=false", "log.retention.ms=-1", "log.segment.delete.delay.ms=3600000",
-	"log.retention.check.interval.ms=3600000", "transaction.partition.verification.enable=false", "producer.id.expiration.ms=2147483647",
+	"log.retention.check.interval.ms=300", "log.initial.task.delay.ms=300", "transaction.partition.verification.enable=false", "producer.id.expiration.ms=2147483647",
 	"log.cleaner.backoff.ms=200", "offsets.topic.num.partitions=1", "offsets.topic.replication.factor=1",
 	"log.flush.offset.checkpoint.interval.ms=3600000", "log.flush.start.offset.checkpoint.interval.ms=3600000",
 	"replica.high.watermark.checkpoint.interval.ms=3600000"}

@@ -48,10 +48,6 @@ func (s *story) plain(round int) {
 // idempotent has producers that send again, skip, start over in a new epoch, and let their sequence numbers wrap.
 func (s *story) idempotent(round int) {
 	at := s.base + int64(round)*100_000
-	const (
-		outOfOrder = 45
-		fenced     = 47
-	)
 	code := func(want int16, b batch) {
 		s.t.Helper()
 		if got := s.produce("idem", 0, b); got != want {
@@ -66,20 +62,20 @@ func (s *story) idempotent(round int) {
 		code(0, from(id, 0, i*3, 3))
 		code(0, from(id+1, 0, i*2, 2))
 	}
-	code(0, from(id, 0, 33, 3))           // again
-	code(0, from(id, 0, 21, 3))           // the fifth from the end again
-	code(outOfOrder, from(id, 0, 18, 3))  // older than that
-	code(outOfOrder, from(id, 0, 34, 3))  // across
-	code(outOfOrder, from(id, 0, 50, 3))  // a gap
-	code(outOfOrder, from(id, 2, 36, 3))  // a new epoch begins with 0
-	code(0, from(id, 2, 0, 4))            //
-	code(fenced, from(id, 1, 4, 1))       // an old one
-	code(0, from(id, 2, 4, 1))            //
-	code(0, from(id+2, 0, 2147483640, 8)) // up to the last number
-	code(0, from(id+2, 0, 0, 2))          //
-	code(0, from(id+2, 0, 2, 2))          //
-	code(0, from(id+3, 5, 77, 2))         // a producer that nobody knows may begin anywhere
-	old := from(id+4, 0, 0, 2)            // long silent: forgotten at the next start
+	code(0, from(id, 0, 33, 3))             // again
+	code(0, from(id, 0, 21, 3))             // the fifth from the end again
+	code(outOfOrder, from(id, 0, 18, 3))    // older than that
+	code(outOfOrder, from(id, 0, 34, 3))    // across
+	code(outOfOrder, from(id, 0, 50, 3))    // a gap
+	code(outOfOrder, from(id, 2, 36, 3))    // a new epoch begins with 0
+	code(0, from(id, 2, 0, 4))              //
+	code(producerFenced, from(id, 1, 4, 1)) // an old one
+	code(0, from(id, 2, 4, 1))              //
+	code(0, from(id+2, 0, 2147483640, 8))   // up to the last number
+	code(0, from(id+2, 0, 0, 2))            //
+	code(0, from(id+2, 0, 2, 2))            //
+	code(0, from(id+3, 5, 77, 2))           // a producer that nobody knows may begin anywhere
+	old := from(id+4, 0, 0, 2)              // long silent: forgotten at the next start
 	for i := range old.records {
 		old.records[i].ms = 1_600_000_000_000
 	}
