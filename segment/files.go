@@ -15,6 +15,8 @@ type Files struct {
 	newest *segment
 	spare  [][][]byte // emptied vectors for writes
 	idle   []*reader  // parked
+	// cramped are the log dirs in which there was no room lately.
+	cramped map[string]*cramped
 }
 
 // NewFiles makes the open files shared by all logs of loop: at most limit stay open while nothing uses them.

@@ -130,7 +130,10 @@ func (l *Log) saveEpochs() {
 			if err := t.WriteFile(l.dir, epochsFile, l.epochs.encode()); err != nil {
 				l.epochsNew = true
 				l.epochsBusy = false
-				if !ring.NoSpace(err) {
+				l.notify()
+				if ring.NoSpace(err) {
+					l.noRoom("writing leader epochs", 0, err)
+				} else {
 					l.fail("writing leader epochs", err)
 				}
 				return // on a full disk the next change or the stop tries again

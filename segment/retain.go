@@ -101,6 +101,8 @@ func (l *Log) rest(t *ring.Task) {
 	if err == nil {
 		s.index.drop()
 		s.times.drop()
+	} else if ring.NoSpace(err) {
+		l.noRoom("writing indexes", 0, err)
 	} else {
 		l.warn("the indexes could not be written; they stay in memory", "cause", err)
 	}

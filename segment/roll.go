@@ -76,11 +76,11 @@ func (l *Log) finishAll(t *ring.Task) {
 			return
 		}
 		err := l.finish(t, segs)
-		l.cramped = ring.NoSpace(err)
+		l.cramped = ring.NoSpace(err) || ring.NoDescriptors(err)
 		switch {
 		case err == nil, l.closed:
 		case l.cramped && !l.closing: // a stop does not wait for room
-			l.warn("no space to finish a segment; trying again", "segment", segs[0].base)
+			l.noRoom("finishing a segment", 0, err)
 			l.notify()
 			t.Sleep(time.Second)
 		default:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"time"
 
 	"kring/ring"
 )
@@ -52,20 +53,30 @@ func (l *Log) resume() {
 // quiet says whether neither a write nor a sync is under way.
 func (l *Log) quiet() bool { return l.writing == nil && l.syncing == nil && !l.spilling }
 
-// revert takes back, on a full disk, what is appended but not on file. Nobody can have read it.
-func (l *Log) revert() {
+// revert takes back what is appended but not on file, since there was no room or no descriptor for it. Nobody can have read it.
+func (l *Log) revert(cause error) {
 	if l.reverting || l.failed != nil || l.closed {
 		return
 	}
 	l.reverting = true
-	l.warn("the disk is full; what was not written yet is refused", "from", l.written, "to", l.end)
+	refused := 0
+	for a := l.waiters.head; a != nil; a = a.next {
+		refused++
+	}
+	l.noRoom("an append", refused, cause)
 	l.refuseUnwritten(ErrNoSpace)
 	ring.Go(l.loop, func(t *ring.Task) {
 		l.until(t, l.quiet)
 		if l.failed == nil && !l.closed {
 			s := l.segs[l.floor(l.written)]
-			if err := l.takeBack(t, l.written, s.written); err != nil {
-				l.fail("taking back what a full disk did not take", err)
+			err := l.takeBack(t, l.written, s.written)
+			for (ring.NoSpace(err) || ring.NoDescriptors(err)) && !l.closed && !l.closing && l.failed == nil {
+				l.noRoom("taking back an append", 0, err)
+				t.Sleep(time.Second)
+				err = l.takeBack(t, l.written, s.written)
+			}
+			if err != nil && !l.closed && l.failed == nil {
+				l.fail("taking back what there was no room for", err)
 			}
 		}
 		l.resume()

@@ -67,8 +67,8 @@ func (l *Log) onOpen(err error) {
 		l.pump()
 		l.sync()
 		l.startFinishing()
-	case ring.NoSpace(err):
-		l.revert()
+	case ring.NoSpace(err), ring.NoDescriptors(err):
+		l.revert(err)
 	default:
 		l.fail("opening a segment", err)
 	}
@@ -88,7 +88,7 @@ func (l *Log) preset(s *segment) {
 			r.preset, r.end, s.fresh = true, l.conf.SegmentBytes, false
 			l.pump()
 		case ring.NoSpace(op.Err):
-			l.revert()
+			l.revert(op.Err)
 		default:
 			l.fail("presetting a segment", op.Err)
 		}
@@ -114,7 +114,7 @@ func (l *Log) onWritten(op *ring.Op) {
 		l.notify()
 		return
 	case ring.NoSpace(op.Err):
-		l.revert()
+		l.revert(op.Err)
 		return
 	case op.Err != nil:
 		l.fail("a write", op.Err)
@@ -123,6 +123,9 @@ func (l *Log) onWritten(op *ring.Op) {
 	s.written += l.writeBytes
 	l.written = l.writeEnd
 	l.files.touch(s)
+	if len(l.files.cramped) > 0 {
+		l.roomAgain()
+	}
 	l.settle()
 	if l.OnWritten != nil {
 		l.OnWritten()

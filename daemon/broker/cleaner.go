@@ -23,6 +23,7 @@ type cleaner struct {
 	running []*run
 	aside   map[segment.Partition]error
 	tight   map[segment.Partition]time.Duration // there was no room for them; not before then
+	scarce  bool                                // that was said, and no log could be cleaned since
 	passing bool                                // a pass is under way
 	again   bool                                // another one is wanted after it
 	unsaved bool                                // the checkpoint files lag behind
@@ -271,6 +272,7 @@ func (c *cleaner) finished(r *run, stats segment.CleanStats, err error, failed b
 	took := c.b.loop.Now() - r.began
 	switch log := c.b.log.With("topic", r.at.Topic, "partition", r.at.Index); {
 	case err == nil:
+		c.scarce = false
 		c.count(stats, took)
 		c.unsaved = true
 		level := slog.LevelInfo
@@ -286,7 +288,12 @@ func (c *cleaner) finished(r *run, stats segment.CleanStats, err error, failed b
 	case errors.Is(err, segment.ErrAbandoned), errors.Is(err, segment.ErrClosed), failed:
 	case ring.NoSpace(err), errors.Is(err, segment.ErrNoSpace):
 		c.tight[r.at] = c.b.loop.Now() + cleanTight
-		log.Warn("no space to clean a log; trying again later", "cause", err)
+		level := slog.LevelWarn
+		if c.scarce {
+			level = slog.LevelDebug
+		}
+		c.scarce = true
+		log.Log(context.Background(), level, "no space to clean a log; it and others are tried again later", "cause", err)
 	default:
 		c.aside[r.at] = err
 		log.Error("log cannot be cleaned and is set aside until the next start; it is served as before", "cause", err)

@@ -34,6 +34,13 @@ func ofTheDisk(err error) bool {
 	return errors.As(err, &path) && !ring.NoSpace(err) && !ring.NoDescriptors(err) && !ring.OfNames(err) && !errors.Is(err, ring.ErrTooLarge)
 }
 
+// lostBySync says whether a sync found no room for what had been written: then the page cache shows what the disk will never get, and
+// that is no full disk that passes.
+func lostBySync(err error) bool {
+	var path *fs.PathError
+	return errors.As(err, &path) && (path.Op == "fdatasync" || path.Op == "sync")
+}
+
 // failed is told, on its loop, that a log went offline: its log dir did, or the log's own directory is not what it was.
 func (s *shard) failed(r *replica, err error) {
 	s.resign(r)
@@ -53,7 +60,7 @@ func (b *Broker) logFailed(d *dir, p segment.Partition, err error) {
 	if d.failed != nil {
 		return
 	}
-	if ofTheDisk(err) {
+	if ofTheDisk(err) || lostBySync(err) {
 		b.dirFailed(d, err)
 		return
 	}
