@@ -13,6 +13,7 @@ import (
 const (
 	vecsMost  = 1024 // IOV_MAX
 	slowWrite = time.Millisecond
+	smallFile = 64 << 10
 )
 
 // file is an open file. Its count is atomic because a connection on another loop may send from it.
@@ -25,6 +26,7 @@ type file struct {
 	busy int // writes in the ring
 
 	closed   bool
+	small    bool         // so it was when it was looked at, and nothing was written
 	appended atomic.Int64 // end of what was written last
 	when     atomic.Int64 // loop time of that
 
@@ -35,9 +37,14 @@ type file struct {
 
 func (f *file) retain() { f.refs.Add(1) }
 
-// release drops a use; the last one closes the descriptor on a helper, since closing a removed file frees its blocks.
+// release drops a use; the last one closes the descriptor on a helper, since closing a removed file frees its blocks. A small file's
+// are few, and a start reads thousands of them.
 func (f *file) release() {
 	if f.refs.Add(-1) == 0 {
+		if f.small {
+			unix.Close(f.fd)
+			return
+		}
 		f.l.k.helpers.do(job{work: func() { unix.Close(f.fd) }})
 	}
 }
@@ -94,6 +101,34 @@ func (l *loop) readDone(i uint32, res int32) {
 	f.release()
 }
 
+// Through reads on a helper, where what was read is in the processor's cache when look sees it.
+func (f *file) Through(b []byte, at int64, look func([]byte) int, op *Op) {
+	if !f.begin(op, "read") {
+		return
+	}
+	f.l.help(op, func() (int64, []Entry, error) {
+		defer f.release()
+		for n := 0; ; {
+			got, err := unix.Pread(f.fd, b[n:], at+int64(n))
+			if err == unix.EINTR {
+				continue
+			}
+			if n += max(got, 0); err != nil {
+				return at, nil, pathError("read", f.name, err)
+			}
+			used := 0
+			if n > 0 {
+				used = look(b[:n])
+			}
+			at += int64(max(used, 0))
+			if used <= 0 && (got == 0 || n == len(b)) || used < 0 {
+				return at, nil, nil
+			}
+			n = copy(b, b[max(used, 0):n])
+		}
+	})
+}
+
 // writePath is how a file's writes reach the disk.
 type writePath uint8
 
@@ -110,6 +145,7 @@ func (f *file) Write(bufs [][]byte, at int64, op *Op) {
 	}
 	l := f.l
 	l.stats.Writes++
+	f.small = false
 	done, e := int64(0), unix.EAGAIN
 	switch {
 	case f.path == byCall:
@@ -340,6 +376,7 @@ func (f *file) Size(op *Op) {
 	}
 	var st unix.Stat_t
 	err := unix.Fstat(f.fd, &st)
+	f.small = err == nil && st.Size <= smallFile && f.appended.Load() == 0
 	op.Entries = append(op.Entries[:0], Entry{Name: f.name, Size: st.Size, ModTime: time.Unix(st.Mtim.Unix())})
 	f.l.finish(op, st.Size, pathError("stat", f.name, err))
 	f.release()

@@ -172,6 +172,12 @@ func (t *Task) Write(f File, b []byte, at int64) error {
 	return t.Wait(func(op *Op) { f.Write(bufs, at, op) }).Err
 }
 
+// Through goes through f on a helper, as File.Through does, and says how far it has come.
+func (t *Task) Through(f File, b []byte, at int64, look func([]byte) int) (int64, error) {
+	op := t.Wait(func(op *Op) { f.Through(b, at, look, op) })
+	return op.N, op.Err
+}
+
 // Sync is File.Sync.
 func (t *Task) Sync(f File) error { return t.Wait(f.Sync).Err }
 

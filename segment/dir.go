@@ -291,18 +291,45 @@ func (d *Dir) Abandon() {
 	d.unlock()
 }
 
-// OpenAll opens logs on the calling loop, parallel at a time; opened is called after each, finished last.
+// openAtOnce is how many logs a loop opens at a time: mostly it waits for the kernel.
+const openAtOnce = 16
+
+// turns lets no more than so many tasks of a loop do at once what they share them for.
+type turns struct {
+	free    int
+	waiting []func()
+}
+
+func (x *turns) take(t *ring.Task) {
+	for x.free == 0 {
+		t.Suspend(func(wake func()) { x.waiting = append(x.waiting, wake) })
+	}
+	x.free--
+}
+
+func (x *turns) give() {
+	x.free++
+	if len(x.waiting) > 0 {
+		wake := x.waiting[0]
+		x.waiting = x.waiting[1:]
+		wake()
+	}
+}
+
+// OpenAll opens logs on the calling loop, of which parallel at a time are recovered; opened is called after each, finished last.
 func OpenAll(loop ring.Loop, all []Options, parallel int, opened func(i int, l *Log, err error), finished func()) {
 	next, left := 0, len(all)
 	if left == 0 {
 		finished()
 		return
 	}
-	for range min(max(parallel, 1), len(all)) {
+	recovering := &turns{free: max(parallel, 1)}
+	for range min(max(parallel, openAtOnce), len(all)) {
 		ring.Go(loop, func(t *ring.Task) {
 			for next < len(all) {
 				i := next
 				next++
+				all[i].recovering = recovering
 				l, err := Open(t, all[i])
 				opened(i, l, err)
 				left--

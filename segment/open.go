@@ -42,10 +42,13 @@ type found struct {
 }
 
 func (l *Log) load(t *ring.Task, o Options) error {
-	if err := t.MakeDir(l.dir); err != nil {
-		return err
-	}
 	f, err := l.survey(t)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := t.MakeDir(l.dir); err != nil {
+			return err
+		}
+		f, err = l.survey(t)
+	}
 	if err != nil {
 		return err
 	}

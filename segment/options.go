@@ -68,6 +68,8 @@ type Options struct {
 	Files *Files
 	// Log is where warnings go; nil is nowhere.
 	Log *slog.Logger
+
+	recovering *turns // nil: as many at a time as there are
 }
 
 // Origin says who appends, which decides what is checked.

@@ -93,16 +93,24 @@ func (r *recovery) read(i int) (damage *bad, end int64, err error) {
 	}
 	sc := newScan(t, s.file, 0, s.size, scanLarge)
 	defer sc.release()
+	w := sweep{check: i >= r.trusted}
+	defer w.release()
 	b := indexBuilder{s: s, interval: l.conf.IndexIntervalBytes}
 	b.begin()
 	bound, what := r.bound(i)
 	for damage == nil {
-		h, err := sc.peek()
+		h, err := w.next(sc)
+		whole := []byte(h)
 		if h == nil && err == nil {
-			break
-		}
-		if err == nil && i >= r.trusted {
-			err = sc.verify(h)
+			if h, err = sc.peek(); h == nil && err == nil {
+				break
+			}
+			if err == nil && w.check {
+				err = sc.verify(h)
+			}
+			if err == nil {
+				whole, err = sc.control(h)
+			}
 		}
 		switch {
 		case errors.As(err, &damage):
@@ -116,9 +124,7 @@ func (r *recovery) read(i int) (damage *bad, end int64, err error) {
 			damage = &bad{sc.pos, fmt.Sprintf("offset %d reaches %s %d", h.last(), what, bound)}
 		default:
 			b.add(h, sc.pos)
-			if err := l.recoverBatch(sc, s, h); err != nil {
-				return nil, 0, err
-			}
+			l.recoverBatch(s, h, whole)
 			sc.skip(h)
 		}
 	}

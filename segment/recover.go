@@ -43,6 +43,10 @@ func (l *Log) recoverSegments(t *ring.Task, f *found, o Options, epochsLost bool
 		}
 		from--
 	}
+	if x := o.recovering; x != nil {
+		x.take(t)
+		defer x.give()
+	}
 	if err := l.producersUpTo(t, f.snapshots, l.segs[from].base); err != nil {
 		return false, err
 	}
@@ -124,24 +128,14 @@ func (l *Log) loadLast(t *ring.Task, s *segment) error {
 // gaps says whether s may lack offsets at its end: it was cleaned, or may have been.
 func (l *Log) gaps(s *segment) bool { return l.conf.Compact || s.base < l.cleaned }
 
-// recoverBatch takes over what a recovered batch says of leader epochs, producers and transactions.
-func (l *Log) recoverBatch(sc *scan, s *segment, h header) error {
+// recoverBatch takes over what a recovered batch says of leader epochs, producers and transactions; whole is enough of it for a marker.
+func (l *Log) recoverBatch(s *segment, h header, whole []byte) {
 	if e := h.leaderEpoch(); e >= 0 && e > l.epochs.latest() {
 		l.epochsNew = l.epochs.assign(e, h.base()) || l.epochsNew
 	}
-	if !h.hasProducer() {
-		return nil
+	if h.hasProducer() {
+		l.applyProducer(s, whole)
 	}
-	whole := []byte(h)
-	if h.v2().Control() {
-		b, err := sc.control(h)
-		if err != nil {
-			return err
-		}
-		whole = b
-	}
-	l.applyProducer(s, whole)
-	return nil
 }
 
 // scanEpochs reads the headers of the segments before number to, for their leader epochs.

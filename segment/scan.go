@@ -17,38 +17,42 @@ const (
 type scan struct {
 	t    *ring.Task
 	f    ring.File
-	buf  *ring.Buf
-	from int64 // the buffer holds what lies at from
-	n    int64
+	size int       // of buf
+	buf  *ring.Buf // lent at the first read
+	mem  []byte    // what lies at from
+	from int64
 	pos  int64 // of the batch at hand
 	end  int64
 	head [batch.HeaderSize]byte
 }
 
 func newScan(t *ring.Task, f ring.File, pos, end int64, size int) *scan {
-	return &scan{t: t, f: f, buf: t.Loop().Alloc(size), pos: pos, end: end}
+	return &scan{t: t, f: f, size: size, pos: pos, end: end}
 }
 
 func (sc *scan) release() {
 	if sc.buf != nil {
 		sc.buf.Release()
-		sc.buf = nil
+		sc.buf, sc.mem = nil, nil
 	}
 }
 
 // bytes gives n bytes at pos, n at most the buffer's size; fewer at the end of the file. They are valid until the next call.
 func (sc *scan) bytes(pos, n int64) ([]byte, error) {
 	n = min(n, sc.end-pos)
-	if pos < sc.from || pos+n > sc.from+sc.n {
-		want := min(int64(len(sc.buf.B)), sc.end-pos)
+	if pos < sc.from || pos+n > sc.from+int64(len(sc.mem)) {
+		if sc.buf == nil {
+			sc.buf = sc.t.Loop().Alloc(sc.size)
+		}
+		want := min(int64(sc.size), sc.end-pos)
 		got, err := sc.t.Read(sc.f, sc.buf.B[:want], pos)
 		if err != nil {
 			return nil, err
 		}
-		sc.from, sc.n = pos, int64(got)
+		sc.from, sc.mem = pos, sc.buf.B[:got]
 	}
 	at := pos - sc.from
-	return sc.buf.B[at:min(at+n, sc.n)], nil
+	return sc.mem[at:min(at+n, int64(len(sc.mem)))], nil
 }
 
 // bad says why the bytes at a position are no batch.
@@ -93,7 +97,7 @@ func (sc *scan) verify(h header) error {
 	}
 	crc := uint32(0)
 	for at := from; at < size; {
-		b, err := sc.bytes(sc.pos+at, min(size-at, int64(len(sc.buf.B))))
+		b, err := sc.bytes(sc.pos+at, min(size-at, int64(sc.size)))
 		if err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ func (l *Log) knowEnd(t *ring.Task, s *segment) error {
 // zeros says whether nothing but zeros follows.
 func (sc *scan) zeros() (bool, error) {
 	for at := sc.pos; at < sc.end; {
-		b, err := sc.bytes(at, int64(len(sc.buf.B)))
+		b, err := sc.bytes(at, int64(sc.size))
 		if err != nil || len(b) == 0 {
 			return false, err
 		}

@@ -10,6 +10,7 @@ import (
 
 var fileTests = []test{
 	{"what was written is read; short only at the end", readWrite},
+	{"a file is gone through in pieces", through},
 	{"a write of many pieces is one", writePieces},
 	{"a large write and read are whole", writeLarge},
 	{"writes at different places run at the same time", writeParallel},
@@ -26,6 +27,29 @@ func (w *world) open(t *ring.Task, name string, how ring.OpenFlag) ring.File {
 	f, err := t.Open(w.path(name), how)
 	w.must("open "+name, err)
 	return f
+}
+
+// through looks at a file of 1,000 bytes by means of 64, of which it takes no more than 10 at a time.
+func through(w *world) {
+	w.do(w.loop(), func(t *ring.Task) {
+		f := w.open(t, "f", ring.Write|ring.Create)
+		defer f.Close()
+		content := pattern(1000, 1)
+		w.must("write", t.Write(f, content, 0))
+		buf := t.Loop().Alloc(64)
+		defer buf.Release()
+		for _, c := range []struct{ from, take, end int64 }{{0, 10, 1000}, {0, 64, 1000}, {990, 10, 1000}, {5, 0, 5}, {7, -1, 7}, {1000, 1, 1000}} {
+			var got []byte
+			end, err := t.Through(f, buf.B[:64], c.from, func(b []byte) int {
+				n := min(int(c.take), len(b))
+				got = append(got, b[:max(n, 0)]...)
+				return n
+			})
+			w.must("going through", err)
+			w.equal("end", end, c.end)
+			w.equal("content", got, append([]byte(nil), content[c.from:c.end]...))
+		}
+	})
 }
 
 func readWrite(w *world) {

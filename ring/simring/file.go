@@ -143,6 +143,39 @@ func (f *file) Read(b []byte, at int64, op *ring.Op) {
 	}, nil)
 }
 
+func (f *file) Through(b []byte, at int64, look func([]byte) int, op *ring.Op) {
+	f.use("Through")
+	if f.l.p.dead {
+		return
+	}
+	m := f.l.p.m
+	fill(b, poison)
+	f.op(op, "read", m.diskDelay(), func() error {
+		op.N = at
+		for n := 0; ; {
+			if err := m.fault("read", f.name, m.Faults.Read); err != nil {
+				m.w.note(f.l.by, "read", f.name, op.N, 0, nil, err)
+				return err
+			}
+			got := 0
+			if from := op.N + int64(n); from < int64(len(f.node.data)) {
+				got = copy(b[n:], f.node.data[from:])
+			}
+			n += got
+			used := 0
+			if n > 0 {
+				used = look(b[:n])
+			}
+			op.N += int64(max(used, 0))
+			if used < 0 || used == 0 && (got == 0 || n == len(b)) {
+				m.w.note(f.l.by, "read", f.name, at, op.N-at, nil, nil)
+				return nil
+			}
+			n = copy(b, b[max(used, 0):n])
+		}
+	}, nil)
+}
+
 func (f *file) Write(bufs [][]byte, at int64, op *ring.Op) {
 	f.use("Write")
 	f.needWrite("Write")
