@@ -38,7 +38,9 @@ func through(w *world) {
 		w.must("write", t.Write(f, content, 0))
 		buf := t.Loop().Alloc(64)
 		defer buf.Release()
-		for _, c := range []struct{ from, take, end int64 }{{0, 10, 1000}, {0, 64, 1000}, {990, 10, 1000}, {5, 0, 5}, {7, -1, 7}, {1000, 1, 1000}} {
+		for _, c := range []struct{ from, take, end int64 }{
+			{0, 10, 1000}, {0, 64, 1000}, {990, 10, 1000}, {5, 0, 5}, {7, -1, 7}, {1000, 1, 1000},
+		} {
 			var got []byte
 			end, err := t.Through(f, buf.B[:64], c.from, func(b []byte) int {
 				n := min(int(c.take), len(b))
