@@ -9,7 +9,8 @@ const (
 	roomMost  = 64 << 20
 	// roomSmall is what is reserved at a time for a log whose segments end early.
 	roomSmall = 128 << 10
-	zeroMost  = 4 << 20 // zeros are written, not only reserved
+	// zeroStep is how many zeros are written at a time: a sync that comes behind writes them out, too, and waits for the journal.
+	zeroStep = 512 << 10
 )
 
 // zeros is what a log that syncs each append is filled with ahead of its data.
@@ -79,14 +80,11 @@ func (s *segment) reserved(op *ring.Op, from, n int64) {
 // ends at the first of them.
 func (s *segment) fillAhead(c *Config) {
 	r := &s.room
-	if r.step == 0 {
-		r.step = roomFirst
-	}
-	if s.size <= r.end-r.step/4 {
+	if s.size <= r.end-zeroStep/4 {
 		return
 	}
 	from := max(r.end, s.size)
-	n := min(r.step, c.SegmentBytes-from)
+	n := min(zeroStep, c.SegmentBytes-from)
 	if n <= 0 {
 		return
 	}
@@ -98,7 +96,6 @@ func (s *segment) fillAhead(c *Config) {
 	r.op.Done = func(op *ring.Op) {
 		s.log.files.giveBack(bufs)
 		r.busy, r.zeroing, r.end = false, false, from+n
-		r.step = min(r.step*2, zeroMost)
 		if ring.NoSpace(op.Err) {
 			r.off = true
 		} else if op.Err != nil {
