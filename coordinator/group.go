@@ -46,6 +46,7 @@ type group struct {
 	delay     time.Duration // of the initial phase
 	newcomer  bool          // somebody joined in the initial phase since it was last looked at
 	storing   bool          // the leader's assignment is being written
+	reason    string        // of the last rebalance, for logs
 
 	// subscribed holds the topics of a consumer group's generation; nil if they are not known.
 	subscribed map[string]bool

@@ -1,6 +1,9 @@
 package coordinator
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Event is a step of a group, for logs.
 type Event struct {
@@ -9,7 +12,7 @@ type Event struct {
 	Generation int32
 	Members    int
 	Leader     string
-	Reason     string // why the group rebalances, else ""
+	Reason     string // of the rebalance that led to it
 }
 
 // awayMin is how often a group at least waits for static members of whom none has joined, whatever they gave as rebalance timeout.
@@ -26,10 +29,20 @@ func (s *Shard) become(g *group, state State) {
 	g.state = state
 }
 
-func (s *Shard) tell(g *group, reason string) {
+func (s *Shard) tell(g *group) {
 	if s.Observe != nil {
-		s.Observe(Event{g.id, g.state, g.generation, len(g.members), g.leaderID(), reason})
+		s.Observe(Event{g.id, g.state, g.generation, len(g.members), g.leaderID(), g.reason})
 	}
+}
+
+// reasonMost bounds what is kept of a reason: a client's words may be part of it.
+const reasonMost = 300
+
+func (g *group) because(reason string) {
+	if len(reason) > reasonMost {
+		reason = strings.Clone(reason[:reasonMost])
+	}
+	g.reason = reason
 }
 
 // rebalance makes all members join again, unless they are being asked to already.
@@ -41,6 +54,7 @@ func (s *Shard) rebalance(g *group, reason string, now Now) {
 		s.refuseSyncs(g, ErrRebalancing, now)
 	}
 	s.endSyncPhase(g)
+	g.because(reason)
 	timeout := g.rebalanceTimeout()
 	g.phase = joining
 	if g.state == Empty {
@@ -50,7 +64,7 @@ func (s *Shard) rebalance(g *group, reason string, now Now) {
 		timeout = g.delay
 	}
 	s.enter(g, PreparingRebalance, now)
-	s.tell(g, reason)
+	s.tell(g)
 	s.timers.arm(&g.timer, now.Mono+timeout)
 	s.tryJoin(g, now)
 }
@@ -99,12 +113,12 @@ func (s *Shard) completeJoin(g *group, now Now) {
 	}
 	s.beginGeneration(g, now)
 	if g.state == Empty {
-		s.tell(g, "")
+		s.tell(g)
 		s.writeGroup(g, nil, now, func(error, Now) {}) // if that fails, the last generation comes back and its sessions end
 		return
 	}
 	s.rebalances++
-	s.tell(g, "")
+	s.tell(g)
 	for _, m := range g.order {
 		a := g.joinAnswer(m)
 		if m == g.leader {
@@ -195,6 +209,7 @@ func (s *Shard) removeAndRebalance(g *group, m *member, reason string, now Now) 
 	case Stable, CompletingRebalance:
 		s.rebalance(g, reason, now)
 	case PreparingRebalance:
+		g.because(reason)
 		s.tryJoin(g, now)
 	}
 }

@@ -312,7 +312,7 @@ func TestStepsAreTold(t *testing.T) {
 	w.config.InitialDelay = 0
 	var told []string
 	w.shard.Observe = func(e Event) {
-		told = append(told, fmt.Sprintf("%s %v %d %d %t", e.Group, e.State, e.Generation, e.Members, e.Reason != ""))
+		told = append(told, fmt.Sprintf("%s %v %d %d %.3s", e.Group, e.State, e.Generation, e.Members, e.Reason))
 	}
 	j := &Join{Group: "g", SessionMs: 10000, RebalanceMs: 10000, ProtocolType: "consumer", Protocols: []Protocol{{"range", nil}}, Done: func(*Join) {}}
 	w.shard.Join(j, w.now())
@@ -320,8 +320,8 @@ func TestStepsAreTold(t *testing.T) {
 	w.shard.Sync(&Sync{Group: "g", Member: j.Answer.Member, Generation: 1, Done: func(*Sync) {}}, w.now())
 	w.journal.answer(w.now())
 	w.pass(time.Minute)
-	want := []string{"g PreparingRebalance 0 1 true", "g CompletingRebalance 1 1 false", "g Stable 1 1 false", "g PreparingRebalance 1 0 true",
-		"g Empty 2 0 false"}
+	want := []string{"g PreparingRebalance 0 1 mem", "g CompletingRebalance 1 1 mem", "g Stable 1 1 mem", "g PreparingRebalance 1 0 ses",
+		"g Empty 2 0 ses"}
 	if !reflect.DeepEqual(told, want) {
 		t.Errorf("%q, should be %q", told, want)
 	}

@@ -90,7 +90,7 @@ func (s *Shard) storeAssignment(g *group, y *Sync, now Now) {
 			return
 		}
 		s.enter(g, Stable, now)
-		s.tell(g, "")
+		s.tell(g)
 		for _, m := range g.order {
 			m.assignment = assignments[m.id]
 			if m.sync != nil {

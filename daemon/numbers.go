@@ -89,6 +89,9 @@ func (n *numbers) health(w http.ResponseWriter, _ *http.Request) {
 			for _, dir := range b.Node().Offline() {
 				fmt.Fprintf(w, "log dir offline: %s\n", dir)
 			}
+			if failed := b.Node().GroupsFailed(); failed > 0 {
+				fmt.Fprintf(w, "groups not served, of partitions of __consumer_offsets: %d\n", failed)
+			}
 		}
 		return
 	}

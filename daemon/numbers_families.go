@@ -214,6 +214,8 @@ func (p *page) groups(parts []broker.PartitionFigures) {
 			p.is(uint64(n), "state", s.String())
 		}
 	}
+	p.gauge("group_partitions_failed", "Partitions of __consumer_offsets whose groups could not be loaded and are not served.")
+	p.is(uint64(sum.Failed))
 	p.counter("group_rebalances_total", "Generations of groups that began.")
 	p.is(sum.Rebalances)
 	p.counter("group_offset_commits_total", "Offsets that were committed.")

@@ -36,6 +36,7 @@ type GroupShard struct {
 	timer   ring.Timer
 	due     time.Duration
 	armed   bool
+	failed  bool
 }
 
 // GroupShard is the groups of a partition that lives on this loop; it is made, unloaded, when it is first asked for.
@@ -80,6 +81,7 @@ type nodeGroups struct {
 	// the topic grows.
 	partitions atomic.Int32
 	creating   atomic.Bool
+	failed     atomic.Int32     // partitions whose groups could not be loaded
 	id         metadata.TopicID // loop 0's, as told, when last it was logged that the topic cannot be made
 	told       time.Duration
 }
@@ -107,13 +109,37 @@ func (n *Node) OffsetsPartitions() int32 {
 // if the groups are to be loaded first.
 func (g *GroupShard) Lead(p *replication.Partition) (load bool) {
 	g.journal.part = p
+	g.setFailed(false)
 	load = g.BeginLoad(p.LeaderEpoch())
 	g.settle()
 	return load
 }
 
+// Fail ends a load that cannot go on: nobody serves the groups of this partition until it is led anew.
+func (g *GroupShard) Fail(epoch int32) {
+	g.Resign(epoch)
+	g.setFailed(true)
+}
+
+func (g *GroupShard) setFailed(failed bool) {
+	switch count := &g.c.Node.groups.failed; {
+	case failed && !g.failed:
+		count.Add(1)
+	case g.failed && !failed:
+		count.Add(-1)
+	}
+	g.failed = failed
+}
+
+// Failed says whether the groups could not be loaded.
+func (g *GroupShard) Failed() bool { return g.failed }
+
+// GroupsFailed is of how many partitions of the offsets' topic the groups could not be loaded.
+func (n *Node) GroupsFailed() int { return int(n.groups.failed.Load()) }
+
 // Resign ends the groups' service in an epoch: all who wait are answered.
 func (g *GroupShard) Resign(epoch int32) {
+	g.setFailed(false)
 	g.Unload(epoch)
 	if !g.Serving() && !g.Loading(epoch) {
 		g.journal.part = nil
@@ -150,9 +176,10 @@ func (g *GroupShard) tell(e coordinator.Event) {
 	switch {
 	case log == nil:
 	case e.State == coordinator.Stable:
-		log.Info("group is stable", "group", e.Group, "generation", e.Generation, "members", e.Members, "leader", e.Leader)
+		log.Info("group is stable", "group", e.Group, "generation", e.Generation, "members", e.Members, "leader", e.Leader,
+			"reason", e.Reason)
 	case e.State == coordinator.Empty:
-		log.Info("group has no members", "group", e.Group, "generation", e.Generation)
+		log.Info("group has no members", "group", e.Group, "generation", e.Generation, "reason", e.Reason)
 	default:
 		log.Debug("group rebalances", "group", e.Group, "state", e.State, "generation", e.Generation, "members", e.Members, "reason", e.Reason)
 	}

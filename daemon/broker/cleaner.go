@@ -116,6 +116,12 @@ func (c *cleaner) soon() {
 	}
 }
 
+// loaded is told that a loop has loaded its groups, for which its logs were passed over.
+func (c *cleaner) loaded() {
+	c.again = c.again || c.passing
+	c.soon()
+}
+
 // forgot is told that partitions were removed: they must leave the checkpoints, or another one of the name would inherit them.
 func (c *cleaner) forgot(p segment.Partition) {
 	if c.b == nil || !c.b.static.CleanerEnabled {
@@ -203,6 +209,9 @@ func (c *cleaner) start(t *ring.Task) bool {
 
 // dirtiest is the log of the shard that is to be cleaned first, the largest dirty ratio there is, and all dirty bytes.
 func (s *shard) dirtiest(t *ring.Task, not map[segment.Partition]bool) (best dirty, most float64, bytes int64) {
+	if s.loads.busy {
+		return best, 0, 0 // groups are waited for; cleaning is not
+	}
 	for i, r := range s.replicas() {
 		if i%cleanPiece == cleanPiece-1 {
 			t.Sleep(0)

@@ -15,6 +15,8 @@ type GroupFigures struct {
 	Offsets int
 	// Counted while their partition is led here: generations begun, offsets committed, offsets forgotten for their age.
 	Rebalances, Commits, Expired uint64
+	// Failed is of how many partitions of the offsets' topic the groups could not be loaded.
+	Failed int
 	// Committed are some of the offsets, in no order.
 	Committed []CommittedFigures
 }
@@ -33,6 +35,9 @@ func (s *shard) groupFigures(t *ring.Task, most int, f *GroupFigures) {
 	for g := range s.ctx.GroupShards() {
 		for state := range f.States {
 			f.States[state] += g.GroupsIn(coordinator.State(state))
+		}
+		if g.Failed() {
+			f.Failed++
 		}
 		offsets := g.Offsets()
 		f.Offsets += offsets
@@ -58,6 +63,7 @@ func (f *GroupFigures) Add(g *GroupFigures) {
 	f.Rebalances += g.Rebalances
 	f.Commits += g.Commits
 	f.Expired += g.Expired
+	f.Failed += g.Failed
 	f.Committed = append(f.Committed, g.Committed...)
 }
 

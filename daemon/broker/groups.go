@@ -55,6 +55,8 @@ func (s *shard) coordinate(part *replication.Partition) {
 
 // loadGroups loads what waits.
 func (s *shard) loadGroups(t *ring.Task) {
+	var sum struct{ partitions, records, groups, offsets int }
+	since := s.loop.Now()
 	l := loader{t: t, size: min(max(s.b.node.Config().Groups.LoadBuffer, batch.HeaderSize), loadPiece)}
 	l.buf = s.loop.Alloc(l.size)
 	for len(s.loads.queue) > 0 {
@@ -64,7 +66,7 @@ func (s *shard) loadGroups(t *ring.Task) {
 		l.records, l.skipped = 0, 0
 		if err := l.load(); err != nil && l.wanted() {
 			s.b.log.Error("groups cannot be loaded: their partition is not served", "partition", l.part.Index, "error", err)
-			l.g.Resign(l.epoch)
+			l.g.Fail(l.epoch)
 			continue
 		}
 		if l.skipped > 0 {
@@ -72,12 +74,19 @@ func (s *shard) loadGroups(t *ring.Task) {
 				"last", l.why)
 		}
 		if l.records > 0 {
-			s.b.log.Info("groups loaded", "partition", l.part.Index, "records", l.records, "groups", l.g.Groups(), "offsets", l.g.Offsets(),
-				"took", (s.loop.Now() - began).Round(time.Millisecond))
+			sum.partitions++
+			sum.records, sum.groups, sum.offsets = sum.records+l.records, sum.groups+l.g.Groups(), sum.offsets+l.g.Offsets()
+			s.b.log.Debug("groups of a partition loaded", "partition", l.part.Index, "records", l.records, "groups", l.g.Groups(),
+				"offsets", l.g.Offsets(), "took", (s.loop.Now() - began).Round(time.Millisecond))
 		}
 	}
 	l.buf.Release()
 	s.loads.queue, s.loads.busy = nil, false
+	if sum.partitions > 0 {
+		s.b.log.Info("groups loaded", "partitions", sum.partitions, "records", sum.records, "groups", sum.groups, "offsets", sum.offsets,
+			"took", (s.loop.Now() - since).Round(time.Millisecond))
+	}
+	post(s.b.loop, s.b.cleaner.loaded)
 }
 
 // loader reads the log of one partition after the other.
