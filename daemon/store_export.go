@@ -146,15 +146,13 @@ type writes struct {
 var counted = []string{metadata.PathConfigChanges, metadata.PathISRChanges, metadata.PathLogDirEvents, "/kafka-acl-changes",
 	"/kafka-acl-extended-changes"}
 
-// difference finds what to write to theirs so that it is ours; both are in the order of paths. The controller's epoch comes last of all
-// that is set: until then another export may follow.
+// difference finds what to write to theirs so that it is ours; both are in the order of paths.
 func difference(ours, theirs []embedded.Node) (w writes) {
 	there := make(map[string]embedded.Node, len(theirs))
 	for _, n := range theirs {
 		there[n.Path] = n
 	}
 	kept := make(map[string]bool, len(ours))
-	var epoch []embedded.Node
 	for _, n := range ours {
 		kept[n.Path] = true
 		old, was := there[n.Path]
@@ -162,12 +160,7 @@ func difference(ours, theirs []embedded.Node) (w writes) {
 		case !was:
 			w.create = append(w.create, n)
 		case string(old.Data) != string(n.Data) || (old.Data == nil) != (n.Data == nil):
-			changed := embedded.Node{Path: n.Path, Data: n.Data, Stat: old.Stat}
-			if n.Path == metadata.PathControllerEpoch {
-				epoch = append(epoch, changed)
-			} else {
-				w.set = append(w.set, changed)
-			}
+			w.set = append(w.set, embedded.Node{Path: n.Path, Data: n.Data, Stat: old.Stat})
 		}
 		if slices.Contains(counted, n.Path) {
 			w.count = append(w.count, n)
@@ -176,7 +169,6 @@ func difference(ours, theirs []embedded.Node) (w writes) {
 			w.rewrite = append(w.rewrite, n)
 		}
 	}
-	w.set = append(w.set, epoch...)
 	for _, n := range slices.Backward(theirs) { // children before their parents
 		if !kept[n.Path] && n.Path != "/" && n.Stat.EphemeralOwner == 0 {
 			w.remove = append(w.remove, n)
@@ -193,7 +185,8 @@ func paths(nodes []embedded.Node) []string {
 	return out
 }
 
-// write does it, in as few steps as ZooKeeper takes. What was changed by another meanwhile refuses its step.
+// write does it, in as few steps as ZooKeeper takes, the controller's epoch last: until it is there, another export may follow. What was
+// changed by another meanwhile refuses its step.
 func (e *ensemble) write(w writes) error {
 	if err := e.makeRoot(); err != nil {
 		return err
@@ -209,15 +202,19 @@ func (e *ensemble) write(w writes) error {
 	for _, n := range w.set {
 		all = append(all, step{n.Path, len(n.Data), &zk.SetDataRequest{Path: e.path(n.Path), Data: n.Data, Version: n.Stat.Version}})
 	}
-	// Numbers rise before the controller's epoch does, which is the last thing set.
-	last := max(0, len(all)-1)
-	if err := e.steps(all[:last]); err != nil {
+	isEpoch := func(s step) bool { return s.path == metadata.PathControllerEpoch }
+	var last []step
+	if i := slices.IndexFunc(all, isEpoch); i >= 0 {
+		last = []step{all[i]}
+		all = slices.Delete(all, i, i+1)
+	}
+	if err := e.steps(all); err != nil {
 		return err
 	}
 	if err := e.raise(w); err != nil {
 		return err
 	}
-	return e.steps(all[last:])
+	return e.steps(last)
 }
 
 // step is one operation of a multi.

@@ -236,7 +236,7 @@ func store(t *testing.T, args ...string) (said string, status int) {
 
 func storeDone(t *testing.T, args ...string) (s handed) {
 	t.Helper()
-	out, status := store(t, append(args, "--json", "--wait", patience.String())...)
+	out, status := store(t, append(args, "--json", "--timeout", "60s", "--wait", patience.String())...)
 	if err := json.Unmarshal([]byte(out), &s); err != nil || status != 0 {
 		t.Fatalf("kring store %v: status %d, %v:\n%s", args, status, err, out)
 	}

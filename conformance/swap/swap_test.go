@@ -122,7 +122,7 @@ func (s *story) kringsTurn(round int, kill bool) {
 	if now := s.transactionLogs(s.t); now != coordinated {
 		s.t.Errorf("%s changed the transaction coordinator's logs:\n%swas\n%s", name, now, coordinated)
 	}
-	s.kafkasDump(s.t, name+", "+how)
+	s.kafkasDump(s.t, kill, name+", "+how)
 	got := storeDone(s.t, "export", s.properties)
 	if got.ControllerEpoch <= s.epoch || len(got.Created) == 0 || len(got.Changed) == 0 || len(got.Deleted) == 0 || got.LeftAlone != nil {
 		s.t.Errorf("export behind controller epoch %d: %+v", s.epoch, got)
