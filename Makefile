@@ -15,7 +15,7 @@ OUTSIDE  := kring/conformance
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build run test tools check unit race fuzz sim bench bench-compare conformance suites kernel install package clean
+.PHONY: build run test tools check unit race fuzz sim bench bench-compare conformance suites swap kernel install package clean
 
 # One static binary.
 build:
@@ -48,6 +48,10 @@ conformance: tools build
 # Client libraries' own tests of a broker, all of them, with 1, 2 and 4 loops (SUITES=name,… LOOPS=n,… for some; PEER=kafka: the mark).
 suites: tools build
 	KRING=$(CURDIR)/bin/kring SUITES=$${SUITES:-all} LOOPS=$${LOOPS:-1,2,4} $(GO) test -count=1 -timeout 90m -run TestSuites -v ./conformance/suites
+
+# A data directory from Kafka to kring and back under load, ROUNDS times (4 of them are in make conformance).
+swap: tools build
+	KRING=$(CURDIR)/bin/kring KRING_PEERS_TEST=1 KRING_SWAP_ROUNDS=$${ROUNDS:-10} $(GO) test -count=1 -timeout 40m -run TestSwap -v ./conformance/swap
 
 # The ring's tests on Debian's own kernel (6.1 on Debian 12), emulated.
 kernel:

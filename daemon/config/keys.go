@@ -40,7 +40,7 @@ type Key struct {
 // Why the refused keys are refused.
 const (
 	noKRaft     = "KRaft is not supported: Kring keeps cluster state as Kafka did before it; remove the key to run on the embedded store"
-	noZooKeeper = "the store in ZooKeeper is not built yet; remove the key to run one broker on the embedded store"
+	noZooKeeper = "the store in ZooKeeper is not built yet; empty the key to run on the embedded store, which kring store import fills"
 	noPolicy    = "a policy class written in Java cannot run here, and ignoring it would let through what it forbids"
 	noAccess    = "access control is not built yet, and ignoring it would open the broker to everybody"
 	noTier      = "tiered storage is not built, and records only the remote tier holds would be missing"
