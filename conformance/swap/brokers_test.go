@@ -141,6 +141,16 @@ func (h *house) timed(what string) func() {
 
 func (h *house) data() string { return h.dir + "/kafka/data" }
 
+// keep leaves a copy of the log dir as it was handed over, where KRING_SWAP_KEEP names a directory.
+func (h *house) keep(name string) {
+	h.t.Helper()
+	if to := os.Getenv("KRING_SWAP_KEEP"); to != "" {
+		if err := os.CopyFS(to+"/"+name, os.DirFS(h.data())); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
 func (h *house) startKafka() {
 	h.t.Helper()
 	defer h.timed("the start of Kafka")()

@@ -68,7 +68,7 @@ const pace = 25 * time.Millisecond
 
 func startStream(t *testing.T, ctx context.Context, addr, topic string, partition int32, codec kgo.CompressionCodec) *stream {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.ProducerBatchCompression(codec), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.UnknownTopicRetries(-1), kgo.RetryTimeout(patience), kgo.RequestTimeoutOverhead(5*time.Second), kgo.MaxBufferedRecords(100),
+		kgo.UnknownTopicRetries(-1), kgo.RetryTimeout(patience), kgo.RequestTimeoutOverhead(5*time.Second), kgo.MaxBufferedRecords(100), kgo.ProducerBatchMaxBytes(30000),
 		kgo.RetryBackoffFn(func(int) time.Duration { return 50 * time.Millisecond }), kgo.MetadataMinAge(50*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)

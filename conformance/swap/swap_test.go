@@ -96,6 +96,7 @@ func (s *story) kafkasTurn(round int, kill bool) {
 	s.load()
 	sig, how := signalOf(kill)
 	s.endKafka(sig)
+	s.keep(fmt.Sprintf("%d-kafka-%s", round, how))
 	got := storeDone(s.t, "import", s.properties, "--replace")
 	if got.ControllerEpoch <= s.epoch || got.Replaced != (round > 0) {
 		s.t.Errorf("import behind controller epoch %d: %+v", s.epoch, got)
@@ -122,6 +123,7 @@ func (s *story) kringsTurn(round int, kill bool) {
 	if now := s.transactionLogs(s.t); now != coordinated {
 		s.t.Errorf("%s changed the transaction coordinator's logs:\n%swas\n%s", name, now, coordinated)
 	}
+	s.keep(fmt.Sprintf("%d-kring-%s", round, how))
 	s.kafkasDump(s.t, kill, name+", "+how)
 	got := storeDone(s.t, "export", s.properties)
 	if got.ControllerEpoch <= s.epoch || len(got.Created) == 0 || len(got.Changed) == 0 || len(got.Deleted) == 0 || got.LeftAlone != nil {
@@ -129,6 +131,9 @@ func (s *story) kringsTurn(round int, kill bool) {
 	}
 	s.epoch = got.ControllerEpoch
 	s.t.Logf("%s was %s", name, how)
+	if s.t.Failed() {
+		s.t.Logf("%s said:\n%s", name, s.said)
+	}
 	after := promises(s.streams, s.readers)
 	s.startKafka()
 	s.hold(s.t, after, s.streams, "Kafka behind "+name)
