@@ -24,6 +24,8 @@ type life struct {
 	state  atomic.Int32
 	stage  atomic.Pointer[broker.Stage]
 	broker atomic.Pointer[broker.Broker] // from when it serves
+	// recovery is the loading of logs, while it goes on and afterwards.
+	recovery atomic.Pointer[broker.Recovery]
 }
 
 func (l *life) now() (s state, doing string) {
@@ -38,5 +40,9 @@ func stageText(s broker.Stage) string {
 	if s.Total == 0 {
 		return s.Doing
 	}
-	return fmt.Sprintf("%s: %d of %d", s.Doing, s.Done, s.Total)
+	text := fmt.Sprintf("%s: %d of %d", s.Doing, s.Done, s.Total)
+	if r := s.Recovery; r != nil && r.Bytes > 0 {
+		text += fmt.Sprintf(", %.1f GB checked in %d s", float64(r.Bytes)/1e9, int(r.Took.Seconds()))
+	}
+	return text
 }

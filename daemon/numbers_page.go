@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/VictoriaMetrics/metrics"
 
@@ -74,14 +75,33 @@ func labelled(pairs []string) string {
 			b[0] = '{'
 		}
 		b = append(append(b, pairs[i]...), '=', '"')
-		b = append(append(b, labelEscapes.Replace(strings.ToValidUTF8(pairs[i+1], "\uFFFD"))...), '"')
+		b = append(append(b, labelEscapes.Replace(readable(pairs[i+1]))...), '"')
 	}
 	return string(append(b, '}'))
+}
+
+// readable is a name in UTF-8, as the format wants it. Bytes that are none are written \xNN, so that two names never become one.
+func readable(name string) string {
+	if utf8.ValidString(name) && !strings.Contains(name, `\x`) {
+		return name
+	}
+	var b strings.Builder
+	for i := 0; i < len(name); {
+		r, n := utf8.DecodeRuneInString(name[i:])
+		if r == utf8.RuneError && n == 1 || strings.HasPrefix(name[i:], `\x`) {
+			fmt.Fprintf(&b, `\x%02x`, name[i])
+		} else {
+			b.WriteString(name[i : i+n])
+		}
+		i += n
+	}
+	return b.String()
 }
 
 // write is the whole answer.
 func (p *page) write() {
 	p.state()
+	p.recovery()
 	if p.loops != nil {
 		p.requests()
 		p.connections()

@@ -169,6 +169,9 @@ func (r *run) start(t *ring.Task) {
 // told passes on what a start or a stop is at.
 func (r *run) told(s broker.Stage) {
 	r.life.stage.Store(&s)
+	if s.Recovery != nil {
+		r.life.recovery.Store(s.Recovery)
+	}
 	if state, _ := r.life.now(); state == isStopping {
 		r.keeper.Stopping(stageText(s))
 	} else {

@@ -69,7 +69,18 @@ type Options struct {
 	// Log is where warnings go; nil is nowhere.
 	Log *slog.Logger
 
+	// Progress, if set, counts what is recovered; logs of one loop may share it.
+	Progress *Progress
+
 	recovering *turns // nil: as many at a time as there are
+}
+
+// Progress is how recovery gets on.
+type Progress struct {
+	// Left is how many segments are still to be read, of the logs that are being recovered; Segments how many have been.
+	Left, Segments int
+	// Bytes have been read and checked.
+	Bytes int64
 }
 
 // Origin says who appends, which decides what is checked.

@@ -9,10 +9,11 @@ import (
 
 // recovery reads segments from their beginning, to find out what a stop has left.
 type recovery struct {
-	log     *Log
-	t       *ring.Task
-	options *Options
-	found   *found
+	log      *Log
+	t        *ring.Task
+	options  *Options
+	found    *found
+	progress *Progress
 	// trusted segments, those before this number, are whole as far as the last stop or the recovery point says: what is wrong in
 	// them is damage and not a torn write.
 	trusted int
@@ -93,7 +94,7 @@ func (r *recovery) read(i int) (damage *bad, end int64, err error) {
 	}
 	sc := newScan(t, s.file, 0, s.size, scanLarge)
 	defer sc.release()
-	w := sweep{check: i >= r.trusted}
+	w := sweep{check: i >= r.trusted, progress: r.progress}
 	defer w.release()
 	b := indexBuilder{s: s, interval: l.conf.IndexIntervalBytes}
 	b.begin()

@@ -50,10 +50,19 @@ func (l *Log) recoverSegments(t *ring.Task, f *found, o Options, epochsLost bool
 	if err := l.producersUpTo(t, f.snapshots, l.segs[from].base); err != nil {
 		return false, err
 	}
+	if r.progress = o.Progress; r.progress == nil {
+		r.progress = &Progress{}
+	}
+	left := len(l.segs) - from
+	r.progress.Left += left
+	defer func() { r.progress.Left -= left }() // those that are no part of the log any more, or an error kept from being read
 	for i := from; i < len(l.segs); i++ {
 		if err := r.one(i); err != nil {
 			return false, err
 		}
+		left--
+		r.progress.Left--
+		r.progress.Segments++
 	}
 	return true, nil
 }

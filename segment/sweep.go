@@ -11,15 +11,17 @@ const (
 	sweepPiece = 256 << 10 // fits a processor's cache: what was read is there when its checksum is made
 	sweepMost  = 8 << 20   // a larger batch is read by the scan
 	sweepHeads = 1 << 20   // bytes of headers that are brought back at a time
+	sweepBytes = 64 << 20  // and of batches: until then the loop does not know how far the helper is
 )
 
 // sweep goes through a segment's file on a helper, which finds the whole batches and checks them, and brings back their headers: the
 // log's loop has only what follows from them to do.
 type sweep struct {
-	check bool
-	buf   *ring.Buf
-	heads []byte // of each batch: u16 length, its header, and a control batch's marker
-	at    int    // those before it are used
+	check    bool
+	progress *Progress
+	buf      *ring.Buf
+	heads    []byte // of each batch: u16 length, its header, and a control batch's marker
+	at       int    // those before it are used
 }
 
 func (w *sweep) release() {
@@ -72,15 +74,19 @@ func (w *sweep) through(sc *scan, size int64) error {
 		buf.Release()
 		wake()
 	}
-	left := sc.end - sc.pos
+	left, done := sc.end-sc.pos, int64(0)
 	sc.t.Suspend(func(resume func()) {
 		wake = resume
 		sc.f.Through(buf.B, sc.pos, func(b []byte) int {
-			n := w.look(b[:min(int64(len(b)), left)])
-			left -= int64(max(n, 0))
+			if done >= sweepBytes {
+				return -1
+			}
+			n := w.look(b[:min(int64(len(b)), left-done)])
+			done += int64(max(n, 0))
 			return n
 		}, op)
 	})
+	w.progress.Bytes += max(op.N-sc.pos, 0)
 	return op.Err
 }
 

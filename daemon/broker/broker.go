@@ -49,11 +49,13 @@ type Options struct {
 type Stage struct {
 	Doing       string
 	Done, Total int
+	// Recovery, if it is not nil, says more: logs are being loaded, or have been just now. Nobody changes it any more.
+	Recovery *Recovery
 }
 
 func (b *Broker) tell(doing string, done, total int) {
 	if b.o.Told != nil {
-		b.o.Told(Stage{doing, done, total})
+		b.o.Told(Stage{Doing: doing, Done: done, Total: total})
 	}
 }
 

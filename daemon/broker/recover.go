@@ -50,29 +50,24 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 			b.log.Info("the last stop was not clean: logs are recovered", "dir", d.Path(), "partitions", len(d.Partitions()))
 		}
 	}
-	told := began
-	loaded := 0
-	b.tell(doing, 0, total)
+	p := b.newProgress(doing, work)
 	b.each(t, func(s *shard, done func()) {
 		s.open(work[s.id], parallel, func(o *opening) {
 			post(b.loop, func() {
-				loaded++
-				b.tell(doing, loaded, total)
+				p.loaded(o)
 				if o.err != nil {
 					if !ring.NoSpace(o.err) {
 						b.log.Error("log cannot be opened", "topic", o.at.Topic, "partition", o.at.Index, "error", o.err)
 					}
 					b.openFailed(o, o.err)
 				}
-				if now := b.loop.Now(); now-told >= time.Second {
-					told = now
-					b.log.Info(doing, "loaded", loaded, "of", total)
-				}
 			})
 		}, done)
 	})
+	p.end(t)
 	b.trust(t)
-	b.log.Info("logs loaded", "partitions", total, "took", (b.loop.Now() - began).Round(time.Millisecond))
+	b.log.Info("logs loaded", "partitions", total, "recovered.segments", p.sum.Segments, "recovered.bytes", p.sum.Bytes,
+		"took", (b.loop.Now() - began).Round(time.Millisecond))
 }
 
 // trust takes the mark of a failure from log dirs of which every log was opened, and so written anew.

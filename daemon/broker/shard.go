@@ -23,6 +23,7 @@ type shard struct {
 	byName      map[segment.Partition]*replica
 	retaining   bool
 	loads       groupLoads
+	recovering  []segment.Progress // by log dir
 }
 
 // replica is one open log and what replicates it.
