@@ -21,6 +21,22 @@ func (k Key) String() string {
 	return string(append(b, "}}"...))
 }
 
+// LaterKey gives the key of a record of the groups of KIP-848, versions 3 to 8, in the form of Key's; false for any other.
+func LaterKey(b []byte) (string, bool) {
+	r := reader{rest: b}
+	version := r.int16()
+	if version <= groupKeyVersion || version > laterKeyMax {
+		return "", false
+	}
+	text := append([]byte(nil), `{"type":"`...)
+	text = strconv.AppendInt(text, int64(version), 10)
+	text = appendText(append(text, `","data":{"groupId":`...), string(r.string()))
+	if version == 5 || version >= 7 { // of a member
+		text = appendText(append(text, `,"memberId":`...), string(r.string()))
+	}
+	return string(append(text, "}}"...)), !r.bad
+}
+
 // String gives a value as {"version":"3","data":{...}}.
 func (v OffsetValue) String() string {
 	b := appendVersion(nil, v.Version)

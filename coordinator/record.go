@@ -9,6 +9,7 @@ import (
 const (
 	offsetKeyVersion int16 = 1 // 0 is read too
 	groupKeyVersion  int16 = 2
+	laterKeyMax      int16 = 8 // of consumer groups
 )
 
 // The versions of values that are written: those before the flexible ones, which Kafka reads and does not write.

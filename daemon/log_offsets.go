@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -19,10 +21,24 @@ func parserOf(file string) segment.Parser {
 	return nil
 }
 
+// laterValue is the value of a record of KIP-848's groups, which are not taken apart.
+func laterValue(value []byte) string {
+	if value == nil {
+		return "<DELETE>"
+	}
+	if len(value) < 2 {
+		return base64.StdEncoding.EncodeToString(value)
+	}
+	return fmt.Sprintf(`{"version":"%d","data":"%s"}`, int16(binary.BigEndian.Uint16(value)), base64.StdEncoding.EncodeToString(value[2:]))
+}
+
 // parseOffsets prints a record of __consumer_offsets as kafka-dump-log --offsets-decoder does.
 func parseOffsets(offset int64, key, value []byte) (string, string) {
 	k, err := coordinator.DecodeKey(key)
 	if errors.Is(err, coordinator.ErrUnknownKey) {
+		if text, known := coordinator.LaterKey(key); known {
+			return text, laterValue(value)
+		}
 		return fmt.Sprintf("Unknown record type %d at offset %d, skipping.", k.Version, offset), ""
 	}
 	payload := "<DELETE>"

@@ -38,6 +38,24 @@ func TestLogDumpDecodesOffsetsAsKafka(t *testing.T) {
 	}
 }
 
+// TestLogDumpNamesLaterGroups: records of the groups of KIP-848 by their keys, in the form Kafka's tool gives keys.
+func TestLogDumpNamesLaterGroups(t *testing.T) {
+	for _, c := range []struct {
+		key, value         []byte
+		wantKey, wantValue string
+	}{
+		{[]byte("\x00\x03\x00\x01g"), []byte("\x00\x00\x00\x00\x00\x05\x00"), `{"type":"3","data":{"groupId":"g"}}`, `{"version":"0","data":"AAAABQA="}`},
+		{[]byte("\x00\x05\x00\x01g\x00\x02me"), nil, `{"type":"5","data":{"groupId":"g","memberId":"me"}}`, "<DELETE>"},
+		{[]byte("\x00\x08\x00\x01g\x00\x02me"), []byte{0}, `{"type":"8","data":{"groupId":"g","memberId":"me"}}`, "AA=="},
+		{[]byte("\x00\x08\x00\x01g\x00\x09me"), nil, "Unknown record type 8 at offset 7, skipping.", ""},
+		{[]byte("\x00\x0b\x00\x01g"), nil, "Unknown record type 11 at offset 7, skipping.", ""},
+	} {
+		if key, value := parseOffsets(7, c.key, c.value); key != c.wantKey || value != c.wantValue {
+			t.Errorf("%q: %s %s, want %s %s", c.key, key, value, c.wantKey, c.wantValue)
+		}
+	}
+}
+
 func TestLogDumpSaysWhatIsNoOffset(t *testing.T) {
 	b := start(t, t.TempDir()+"/data")
 	b.kring("key:value\n", "produce", "words", "-K", ":").ok(t)

@@ -121,6 +121,9 @@ func signals() context.Context {
 				break
 			}
 		}
+		if lastWords.Load() != nil { // of a broker
+			slog.Warn("a second signal ends the broker at once: the next start recovers its logs")
+		}
 		sayLastWords(hurryPatience)
 		os.Exit(exitKilled)
 	}()

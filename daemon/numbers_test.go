@@ -310,3 +310,37 @@ func TestNumbersForPeople(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesStayDifferent: whatever bytes a group's name has, its label is UTF-8, and no other name has the same.
+func TestNamesStayDifferent(t *testing.T) {
+	for name, want := range map[string]string{"plain": "plain", "gr\u00f6\u00dfe": "gr\u00f6\u00dfe", "a\xffb": `a\xffb`, "a\xfeb": `a\xfeb`, `a\xffb`: `a\x5cxffb`,
+		`c:\dir`: `c:\dir`, "\ufffd": "\ufffd", "\xc3": `\xc3`} {
+		if got := readable(name); got != want {
+			t.Errorf("%q is shown as %q, want %q", name, got, want)
+		}
+	}
+	if got := labelled([]string{"group", "a\xff\"\n"}); got != `{group="a\\xff\"\n"}` {
+		t.Error(got)
+	}
+}
+
+// TestNegotiationIsNoError: a client that is told of an older ApiVersions goes on with that.
+func TestNegotiationIsNoError(t *testing.T) {
+	read := func() *numbersRead {
+		families, err := parseNumbers("# TYPE kring_requests_total counter\nkring_requests_total{api=\"ApiVersions\"} 3\n" +
+			"# TYPE kring_request_errors_total counter\nkring_request_errors_total{api=\"ApiVersions\",error=\"UNSUPPORTED_VERSION\"} 2\n" +
+			"kring_request_errors_total{api=\"ApiVersions\",error=\"INVALID_REQUEST\"} 1\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := &numbersRead{families: map[string]*family{}}
+		for i := range families {
+			n.families[families[i].name] = &families[i]
+		}
+		return n
+	}
+	s := newStats(read(), nil, 0)
+	if len(s.APIs) != 1 || len(s.APIs[0].Errors) != 1 || s.APIs[0].Errors[0].Name != "INVALID_REQUEST" {
+		t.Errorf("%+v", s.APIs)
+	}
+}

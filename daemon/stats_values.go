@@ -181,7 +181,8 @@ func (s *stats) apis() {
 			a.P50, a.P99 = h.quantile(0.5), h.quantile(0.99)
 		}
 		for _, e := range s.now.samples("request_errors_total") {
-			if e.label("api") == api {
+			// A client that begins with a later ApiVersions than there is, and is told so, is no error.
+			if e.label("api") == api && !(api == "ApiVersions" && e.label("error") == "UNSUPPORTED_VERSION") {
 				a.Errors = append(a.Errors, s.rate(e.label("error"), "request_errors_total", "api", api, "error", e.label("error")))
 			}
 		}

@@ -138,6 +138,19 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
+// TestSignalsAtOnceAreSaid: two signals that come together end the broker with a line that says so, or it was through before the second.
+func TestSignalsAtOnceAreSaid(t *testing.T) {
+	b := start(t, t.TempDir()+"/data")
+	_ = b.cmd.Process.Signal(syscall.SIGTERM)
+	status, said := b.end(syscall.SIGINT), ""
+	if said = b.said.String(); strings.Contains(said, "broker stopped") {
+		return
+	}
+	if status != exitKilled || !strings.Contains(said, "a second signal ends the broker at once") {
+		t.Errorf("status %d, said: %s", status, said)
+	}
+}
+
 // fetchAll is a request for all that partition 0 of a topic holds.
 func fetchAll(topic string) []byte {
 	req := kmsg.NewPtrFetchRequest()

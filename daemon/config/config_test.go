@@ -94,7 +94,7 @@ var acting = map[string]struct {
 		return t.TimestampBeforeMaxMs == 17 && t.TimestampAfterMaxMs == 17
 	}},
 	"group.initial.rebalance.delay.ms":          {"9", func(c *Config) bool { return c.Groups.InitialDelayMs == 9 }},
-	"group.max.session.timeout.ms":              {"9", func(c *Config) bool { return c.Groups.MaxSessionMs == 9 }},
+	"group.max.session.timeout.ms":              {"9000", func(c *Config) bool { return c.Groups.MaxSessionMs == 9000 }},
 	"group.min.session.timeout.ms":              {"9", func(c *Config) bool { return c.Groups.MinSessionMs == 9 }},
 	"group.max.size":                            {"9", func(c *Config) bool { return c.Groups.MaxSize == 9 }},
 	"offset.metadata.max.bytes":                 {"9", func(c *Config) bool { return c.Groups.MetadataMax == 9 }},
@@ -183,6 +183,37 @@ func TestWarningsNameAKeyOnce(t *testing.T) {
 	}
 	if err != nil || !slices.Equal(warnings, want) {
 		t.Errorf("%v %v", warnings, err)
+	}
+}
+
+// TestBadSettingsAreFound: an error says where the setting stands, unless it was given otherwise.
+func TestBadSettingsAreFound(t *testing.T) {
+	file := t.TempDir() + "/server.properties"
+	if err := os.WriteFile(file, []byte("# mine\n\nnum.partitions=2\nlog.dirs=a\nprocess.roles=\\\n  broker\nnum.partitions=many\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		overrides []string
+		want      string
+	}{
+		{nil, file + ":5: process.roles=broker is not supported: "},
+		{[]string{"process.roles="}, file + ":7: num.partitions=many is not valid; "},
+		{[]string{"process.roles=", "num.partitions=few"}, "num.partitions=few is not valid; "},
+		{[]string{"process.roles=", "num.partitions=3", "listeners=x"}, "listeners=x is not valid; "},
+	} {
+		if _, _, err := Load(file, row.overrides); err == nil || !strings.HasPrefix(err.Error(), row.want) {
+			t.Errorf("%v: %v, want %s...", row.overrides, err, row.want)
+		}
+	}
+}
+
+// TestSessionsNobodyCanHaveAreWarnedOf: Kafka takes these bounds, and then refuses every member.
+func TestSessionsNobodyCanHaveAreWarnedOf(t *testing.T) {
+	for min, want := range map[string]int{"5000": 0, "5001": 1} {
+		_, warnings, err := fromStatic(map[string]string{"group.min.session.timeout.ms": min, "group.max.session.timeout.ms": "5000"})
+		if err != nil || len(warnings) != want {
+			t.Errorf("%s: %v %v", min, warnings, err)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,10 +15,10 @@ import (
 const fileBytesMax = 8 << 20
 
 func load(file string, overrides []string) (*Config, []Warning, error) {
-	static := map[string]string{}
+	static, lines := map[string]string{}, map[string]int{}
 	if file == "" {
 		static["log.dirs"] = stateDir()
-	} else if err := readFile(file, static); err != nil {
+	} else if err := readFile(file, static, lines); err != nil {
 		return nil, nil, err
 	}
 	for _, o := range overrides {
@@ -26,8 +27,26 @@ func load(file string, overrides []string) (*Config, []Warning, error) {
 			return nil, nil, &Malformed{"--override", o, "allowed: key=value"}
 		}
 		static[strings.TrimSpace(key)] = value
+		delete(lines, strings.TrimSpace(key))
 	}
-	return fromStatic(static)
+	c, warnings, err := fromStatic(static)
+	if line := lines[keyOf(err)]; line > 0 {
+		err = fmt.Errorf("%s:%d: %w", file, line, err)
+	}
+	return c, warnings, err
+}
+
+// keyOf is the setting that an error is about, "" if it is about none.
+func keyOf(err error) string {
+	var malformed *Malformed
+	var unsupported *Unsupported
+	switch {
+	case errors.As(err, &malformed):
+		return malformed.Key
+	case errors.As(err, &unsupported):
+		return unsupported.Key
+	}
+	return ""
 }
 
 // stateDir is where data goes if no file says: systemd's StateDirectory= if it made one, else a folder here.
@@ -39,7 +58,8 @@ func stateDir() string {
 	return "./kring-data"
 }
 
-func readFile(file string, into map[string]string) error {
+// readFile reads settings and the lines they stand on.
+func readFile(file string, into map[string]string, lines map[string]int) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
@@ -57,7 +77,7 @@ func readFile(file string, into map[string]string) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	for _, p := range properties {
-		into[p.Key] = p.Value
+		into[p.Key], lines[p.Key] = p.Value, p.Line
 	}
 	return nil
 }
@@ -100,6 +120,10 @@ func fromStatic(static map[string]string) (*Config, []Warning, error) {
 		return nil, nil, unsupported
 	}
 	c, err := build(twins(static), nil, nil)
+	if err == nil && c.Groups.MinSessionMs > c.Groups.MaxSessionMs {
+		warnings = append(warnings, Warning{"group.min.session.timeout.ms",
+			"is more than group.max.session.timeout.ms: no consumer can join a group"})
+	}
 	return c, warnings, err
 }
 
