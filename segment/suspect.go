@@ -41,24 +41,54 @@ func (d *Dir) Trust(t *ring.Task) error {
 	return t.SyncDir(d.path)
 }
 
-// writeAnew writes what can be read of a segment's file to where it is, and makes it durable.
+// writeAnew puts a copy in the place of a segment's file, and makes it durable. The file itself will not do: where the kernel could not
+// mark blocks that were reserved as written, as ext4 does behind each write, it does not try again while it has the pages, and the
+// blocks read as zeros later. For the same reason the indexes, which are made anew, get new files.
 func (s *segment) writeAnew(t *ring.Task) error {
+	name := s.path(logSuffix)
+	to, err := t.Open(name+tmpSuffix, ring.Write|ring.Create|ring.Cut)
+	if err != nil {
+		return err
+	}
+	err = s.copyTo(t, to)
+	if err == nil {
+		err = t.Sync(to)
+	}
+	to.Close()
+	if err == nil {
+		err = t.Rename(name+tmpSuffix, name)
+	}
+	for _, suffix := range []string{indexSuffix, timeSuffix} {
+		if err == nil {
+			if err = t.Remove(s.path(suffix)); errors.Is(err, fs.ErrNotExist) {
+				err = nil
+			}
+		}
+	}
+	if err == nil {
+		err = t.SyncDir(s.log.dir)
+	}
+	if err != nil {
+		return err
+	}
+	s.close()
+	return s.open(t)
+}
+
+func (s *segment) copyTo(t *ring.Task, to ring.File) error {
 	buf := t.Loop().Alloc(scanLarge)
 	defer buf.Release()
 	for at := int64(0); at < s.size; {
 		n, err := t.Read(s.file, buf.B[:min(int64(len(buf.B)), s.size-at)], at)
-		if err != nil {
+		if err != nil || n == 0 {
 			return err
 		}
-		if n == 0 {
-			break
-		}
-		if err := t.Write(s.file, buf.B[:n], at); err != nil {
+		if err := t.Write(to, buf.B[:n], at); err != nil {
 			return err
 		}
 		at += int64(n)
 	}
-	return t.Sync(s.file)
+	return nil
 }
 
 // Look lists the names in the log dir. An error says what is wrong with the dir itself: it is gone, cannot be read, or is another one

@@ -72,6 +72,9 @@ func (s *Story) phase() error {
 			return err
 		}
 	}
+	if s.h.fatal != nil {
+		s.w.RunFor(time.Second) // as in others
+	}
 	powerLoss := false
 	switch {
 	case h.after == reboot, h.after == restart && h.name != "kill" && r.IntN(3) == 0:

@@ -110,6 +110,10 @@ func (b *Broker) dirFailed(d *dir, cause error) {
 	if d.failed != nil {
 		return
 	}
+	var path *fs.PathError
+	if errors.As(cause, &path) {
+		cause = path // what the log has to say of it was said
+	}
 	d.failed = cause
 	b.log.Error("log dir is offline until the next start, and every partition in it", "dir", d.Path(), "partitions", d.count, "cause", cause)
 	b.showOffline()

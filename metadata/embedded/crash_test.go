@@ -336,6 +336,7 @@ func TestFailedSyncThenRestartThenPowerCut(t *testing.T) {
 		if _, err := c.Do(metadata.Create("/unknown", make([]byte, 2000))); !errors.Is(err, metadata.ErrFenced) {
 			t.Fatal(err)
 		}
+		b.w.RunFor(time.Second) // the next opening is told
 		b.m.Kill()
 		c = storetest.NewClient(t, b.world(t))
 		if _, err := c.Do(metadata.Create("/behind", nil)); err != nil {

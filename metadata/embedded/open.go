@@ -2,8 +2,10 @@ package embedded
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +30,7 @@ func fileName(zxid metadata.Zxid, suffix string) string {
 type files struct {
 	logs, snapshots []metadata.Zxid
 	unfinished      []string
+	failed          bool // the last life's sync failed
 }
 
 func findFiles(names []string) (f files) {
@@ -36,6 +39,7 @@ func findFiles(names []string) (f files) {
 		if !ours {
 			continue
 		}
+		f.failed = f.failed || name == failedName
 		if strings.HasSuffix(rest, ".tmp") {
 			f.unfinished = append(f.unfinished, name)
 			continue
@@ -82,8 +86,11 @@ func Open(t *ring.Task, dir string) (*Store, error) {
 	if err := s.begin(t, f, end); err != nil {
 		return nil, err
 	}
+	if f.failed {
+		f.unfinished = append(f.unfinished, failedName)
+	}
 	for _, name := range f.unfinished {
-		if err := t.Remove(dir + "/" + name); err != nil {
+		if err := t.Remove(dir + "/" + name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
@@ -227,12 +234,16 @@ func (s *Store) begin(t *ring.Task, f files, end int64) error {
 		s.log, err = createLog(t, s.dir, s.tree.zxid)
 		s.logSize = headerSize
 	} else {
-		s.log, err = t.Open(s.dir+"/"+fileName(f.logs[len(f.logs)-1], logSuffix), ring.Write)
+		name := fileName(f.logs[len(f.logs)-1], logSuffix)
+		if f.failed {
+			err = copyAnew(t, s.dir, name, end)
+		}
+		if err == nil {
+			s.log, err = t.Open(s.dir+"/"+name, ring.Write)
+		}
 		if err == nil {
 			s.logSize = end
-			if err = cut(t, s.log, end); err == nil {
-				err = writeAnew(t, s.log, end)
-			}
+			err = cut(t, s.log, end)
 			hold(t, s.log, end)
 		}
 	}
@@ -262,28 +273,30 @@ func (s *Store) begin(t *ring.Task, f files, end int64) error {
 	return nil
 }
 
-// writeAnew writes the log where it is: a sync that failed in an earlier life may have left some of it in the page cache alone, where it
-// looks durable and is not. It is a few MiB at most; the sync of the first frame makes it durable.
-func writeAnew(t *ring.Task, log ring.File, end int64) error {
-	buf := t.Loop().Alloc(int(min(end, anewPiece)))
-	defer buf.Release()
-	for at := int64(0); at < end; {
-		n, err := t.Read(log, buf.B[:min(int64(len(buf.B)), end-at)], at)
-		if err == nil && n == 0 {
-			err = io.ErrUnexpectedEOF
+// failedName is a file that tells the next opening that a sync has failed: what it left in the page cache looks durable and is not.
+const failedName = filePrefix + "failed"
+
+// mark leaves word for the next opening, as well as the disk still can.
+func (s *Store) mark(op *ring.Op) {
+	op.Done = func(op *ring.Op) {
+		if op.Err == nil {
+			op.File.Close()
 		}
-		if err == nil {
-			err = t.Write(log, buf.B[:n], at)
-		}
-		if err != nil {
-			return err
-		}
-		at += int64(n)
 	}
-	return nil
+	s.loop.Open(s.dir+"/"+failedName, ring.Write|ring.Create, op)
 }
 
-const anewPiece = 256 << 10
+// copyAnew puts a copy in the place of a log, durably, up to end. The file itself will not do: see segment's suspect.go.
+func copyAnew(t *ring.Task, dir, name string, end int64) error {
+	b, err := t.ReadFile(dir+"/"+name, maxFile)
+	if err == nil && int64(len(b)) < end {
+		err = io.ErrUnexpectedEOF
+	}
+	if err == nil {
+		err = t.WriteFile(dir, name, b[:end])
+	}
+	return err
+}
 
 // cut takes off what stands behind end. A file that ends there is left alone: cutting it would give up its reserve.
 func cut(t *ring.Task, log ring.File, end int64) error {

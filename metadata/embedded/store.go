@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -43,6 +44,7 @@ type Store struct {
 	bufs                   [1][]byte
 
 	turn, write, sync ring.Op
+	marking           ring.Op
 	armed             bool // turn is asked for
 	busy              bool // a write, a sync or a change of log is under way
 	snapshotting      bool
@@ -366,6 +368,9 @@ func (s *Store) wakeIdle() {
 // fence refuses everything from now on: what the file holds is unknown, and writing on could hide a loss.
 func (s *Store) fence(what string, err error) {
 	s.fenced = fmt.Errorf("%w: %s of the log: %w", metadata.ErrFenced, what, err)
+	if err != metadata.ErrNoSpace {
+		s.mark(&s.marking)
+	}
 	s.busy = false
 	s.release()
 	if s.events != nil {
@@ -400,5 +405,10 @@ func (s *Store) Close(t *ring.Task) error {
 		t.Suspend(func(wake func()) { s.idle = wake })
 	}
 	s.log.Close()
+	if s.fenced != nil && !errors.Is(s.fenced, metadata.ErrNoSpace) { // it may be on its way; then this comes behind it
+		if f, err := t.Open(s.dir+"/"+failedName, ring.Write|ring.Create); err == nil {
+			f.Close()
+		}
+	}
 	return s.fenced
 }
