@@ -100,8 +100,11 @@ func (h *handover) read() error {
 		return unreadable(err)
 	}
 	for _, p := range properties {
-		if p.Key == "zookeeper.connect" && h.zooKeeper == "" {
-			h.zooKeeper = strings.TrimSpace(p.Value)
+		switch value := strings.TrimSpace(p.Value); {
+		case p.Key == "zookeeper.connect" && h.zooKeeper == "":
+			h.zooKeeper = value
+		case p.Key == "zookeeper.ssl.client.enable" && strings.EqualFold(value, "true"):
+			return &config.Unsupported{Key: p.Key, Value: value, Why: "ZooKeeper is asked without TLS; leave the key out, and name a plain port"}
 		}
 	}
 	return nil

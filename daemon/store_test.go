@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,31 @@ func TestDifferenceIsWhatMakesOneTreeOfAnother(t *testing.T) {
 	}
 	if i := slices.IndexFunc(theirs, func(n embedded.Node) bool { return n.Path == "/brokers/topics/b" }); w.set[0].Stat.Version != int32(i) {
 		t.Errorf("%+v is not written over version %d alone", w.set[0], i)
+	}
+}
+
+func TestHandoverTakesWhatTheFileSays(t *testing.T) {
+	dir := t.TempDir()
+	file := func(text string) string {
+		if err := os.WriteFile(dir+"/server.properties", []byte("broker.id=3\nlog.dirs="+dir+"\n"+text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return dir + "/server.properties"
+	}
+	h := handover{}
+	if err := h.settle([]string{file("zookeeper.connect=a:1,b:2/c\n")}); err != nil || h.zooKeeper != "a:1,b:2/c" || h.id != 3 || h.logDirs[0] != dir {
+		t.Errorf("%+v %v", h, err)
+	}
+	for text, status := range map[string]int{
+		"zookeeper.connect=a:1\nzookeeper.ssl.client.enable=true": exitUnsupported,
+		"zookeeper.connect=a:1\nauthorizer.class.name=x.Y":        exitUnsupported,
+		"zookeeper.connect=a:1\nlog.segment.bytes=many":           exitArguments,
+		"": exitArguments,
+	} {
+		h := handover{}
+		if err := h.settle([]string{file(text)}); err == nil || statusOf(err) != status {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
 
