@@ -7,6 +7,6 @@
 // turn cannot hide.
 //
 // A real ZooKeeper and Kafka are started by ../peers, which needs java and maven; the tests run where KRING_PEERS_TEST is set, and then
-// fail, never skip, when a part is missing. KRING_SWAP_ROUNDS sets the rounds: four hold each combination of stops once. KRING_SWAP_KEEP names a
-// directory for copies of the log dir at each handover.
+// fail, never skip, when a part is missing. KRING_SWAP_ROUNDS sets the rounds: four hold each combination of stops once.
+// KRING_SWAP_KEEP names a directory for copies of the log dir at each handover.
 package swap
