@@ -258,8 +258,24 @@ func (p *page) cleaner() {
 	p.float(f.DirtyRatio)
 	p.gauge("cleaner_cleanable_bytes", "Dirty bytes of all logs when the cleaner last looked.")
 	p.is(uint64(max(f.DirtyBytes, 0)))
+	p.gauge("cleaner_uncleanable_bytes", "Dirty bytes of logs that cannot be cleaned.")
+	p.is(uint64(max(f.AsideBytes, 0)))
+	p.gauge("cleaner_max_compaction_delay_seconds", "By how much a log exceeds its max.compaction.lag.ms, at the last look.")
+	p.float(f.Overdue.Seconds())
+	p.gauge("cleaner_since_last_run_seconds", "Time since the cleaner has looked at the logs; -1 before it did.")
+	if f.SinceLook < 0 {
+		p.float(-1)
+	} else {
+		p.float(f.SinceLook.Seconds())
+	}
 	p.gauge("cleaner_max_clean_seconds", "The longest cleaning since the start.")
 	p.float(f.Longest.Seconds())
+	p.gauge("cleaner_last_clean_seconds", "The time the last cleaning took.")
+	p.float(f.Last.Seconds())
+	p.gauge("cleaner_buffer_utilization_ratio", "How full of keys the cleaner's memory was in the last cleaning.")
+	p.float(f.LastFull)
+	p.gauge("cleaner_recopy_ratio", "Share of what it has copied that the last cleaning kept.")
+	p.float(f.LastKept)
 }
 
 // partitionFamilies are the numbers every partition has one of.

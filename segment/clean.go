@@ -39,8 +39,10 @@ type CleanStats struct {
 	ReadRecords, KeptRecords, InvalidRecords int64
 	// Segments is how many were replaced, by Groups many.
 	Segments, Groups int
-	// Keys are those in the map, MapBytes its memory, BufferBytes that of the buffers.
+	// Keys are those in the map, Full which part that is of what MapBytes allows (0 to 1), MapBytes its memory, BufferBytes that of
+	// the buffers.
 	Keys                  int
+	Full                  float64
 	MapBytes, BufferBytes int64
 }
 
@@ -114,6 +116,7 @@ func (l *Log) Clean(t *ring.Task, o CleanOptions) (CleanStats, error) {
 	end, err := k.clean(d)
 	s := &k.c.stats
 	s.From, s.To, s.Keys, s.MapBytes, s.BufferBytes = d.From, end, k.c.keys.keys, k.c.keys.memory(), k.read.memory()+2*int64(size)
+	s.Full = float64(s.Keys) / float64(k.c.keys.most*keyParts)
 	return *s, err
 }
 

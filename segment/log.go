@@ -89,8 +89,13 @@ func (l *Log) Dir() string { return l.dir }
 // TopicID is that of partition.metadata, zero if there is none.
 func (l *Log) TopicID() TopicID { return l.id }
 
-// SetConfig changes the settings from the next append on.
-func (l *Log) SetConfig(c Config) { l.conf = c }
+// SetConfig changes the settings from the next append on. A log that is no longer compacted is not cleaned to the end.
+func (l *Log) SetConfig(c Config) {
+	stop := l.cleaning && l.conf.Compact && !c.Compact
+	if l.conf = c; stop {
+		l.StopCleaning()
+	}
+}
 
 // Config is the present one.
 func (l *Log) Config() Config { return l.conf }

@@ -28,6 +28,7 @@ type cleaner struct {
 	again   bool                                // another one is wanted after it
 	unsaved bool                                // the checkpoint files lag behind
 	deleted time.Duration
+	looked  time.Duration // when the logs were looked at; 0: never
 	closed  bool
 	idle    func()
 	figures CleanerFigures
@@ -48,12 +49,20 @@ type CleanerFigures struct {
 	Running, Aside int
 	// Cleanings that ended well, and what they have read (twice, where it is mapped and copied) and written.
 	Cleanings, ReadBytes, WrittenBytes uint64
-	// DirtyRatio is that of the dirtiest log at the last look, 0 to 1; DirtyBytes what could be cleaned then in all.
-	DirtyRatio float64
-	DirtyBytes int64
-	// Longest and LongestKeys are of all cleanings.
-	Longest     time.Duration
-	LongestKeys int
+	// DirtyRatio is that of the dirtiest log at the last look, 0 to 1; DirtyBytes what could be cleaned then in all, and AsideBytes
+	// what could be of those that cannot be cleaned.
+	DirtyRatio             float64
+	DirtyBytes, AsideBytes int64
+	// Overdue is by how much max.compaction.lag.ms was exceeded at the last look, by the log where it was most.
+	Overdue time.Duration
+	// SinceLook is how long ago the cleaner has looked at the logs, -1 if it never did.
+	SinceLook time.Duration
+	// Longest and LongestKeys are of all cleanings; Last, LastFull and LastKept of the last one: how long it took, how full its
+	// memory for keys was, and which part of what it copied it kept, 0 to 1.
+	Longest            time.Duration
+	LongestKeys        int
+	Last               time.Duration
+	LastFull, LastKept float64
 }
 
 const (
@@ -160,43 +169,59 @@ func (c *cleaner) pass() {
 	})
 }
 
+// reconfigured puts settings in force: how many logs are cleaned, how fast, and how often the cleaner looks.
+func (c *cleaner) reconfigured(conf *config.Config) {
+	if c.share(conf); c.b != nil && c.b.static.CleanerEnabled {
+		c.arm(0)
+	}
+}
+
 // dirty is a log that could be cleaned.
 type dirty struct {
-	r *replica
-	s *shard
-	segment.Dirt
+	r     *replica
+	s     *shard
 	ratio float64
+}
+
+// found is what a shard sees of its logs.
+type found struct {
+	best         dirty   // the log to be cleaned first; its r is nil if none is dirty enough
+	ratio        float64 // the largest
+	bytes, aside int64   // that are dirty, of all logs and of those set aside
+	overdue      int64   // ms, the most
 }
 
 // start looks at all logs and begins with the dirtiest; false if none is dirty enough.
 func (c *cleaner) start(t *ring.Task) bool {
-	all := make([]dirty, len(c.b.shards))
-	bytes := make([]int64, len(c.b.shards))
+	all := make([]found, len(c.b.shards))
+	aside := map[segment.Partition]bool{}
 	busy := map[segment.Partition]bool{}
 	for _, r := range c.running {
 		busy[r.at] = true
 	}
 	for p := range c.aside {
-		busy[p] = true
+		aside[p] = true
 	}
 	for p, until := range c.tight {
 		if busy[p] = c.b.loop.Now() < until; !busy[p] {
 			delete(c.tight, p)
 		}
 	}
-	most := make([]float64, len(c.b.shards))
+	c.looked = c.b.loop.Now()
 	c.b.each(t, func(s *shard, done func()) {
 		ring.Go(s.loop, func(t *ring.Task) {
-			all[s.id], most[s.id], bytes[s.id] = s.dirtiest(t, busy)
+			all[s.id] = s.dirtiest(t, busy, aside)
 			done()
 		})
 	})
-	c.figures.DirtyRatio, c.figures.DirtyBytes = 0, 0
+	f := &c.figures
+	f.DirtyRatio, f.DirtyBytes, f.AsideBytes, f.Overdue = 0, 0, 0, 0
 	best := &dirty{}
 	for i := range all {
-		c.figures.DirtyRatio = max(c.figures.DirtyRatio, most[i])
-		c.figures.DirtyBytes += bytes[i]
-		if d := &all[i]; d.r != nil && (best.r == nil || d.ratio > best.ratio) {
+		f.DirtyRatio = max(f.DirtyRatio, all[i].ratio)
+		f.DirtyBytes, f.AsideBytes = f.DirtyBytes+all[i].bytes, f.AsideBytes+all[i].aside
+		f.Overdue = max(f.Overdue, time.Duration(all[i].overdue)*time.Millisecond)
+		if d := &all[i].best; d.r != nil && (best.r == nil || d.ratio > best.ratio) {
 			best = d
 		}
 	}
@@ -207,29 +232,33 @@ func (c *cleaner) start(t *ring.Task) bool {
 	return true
 }
 
-// dirtiest is the log of the shard that is to be cleaned first, the largest dirty ratio there is, and all dirty bytes.
-func (s *shard) dirtiest(t *ring.Task, not map[segment.Partition]bool) (best dirty, most float64, bytes int64) {
+// dirtiest looks at the shard's logs but those that are busy.
+func (s *shard) dirtiest(t *ring.Task, busy, aside map[segment.Partition]bool) (f found) {
 	if s.loads.busy {
-		return best, 0, 0 // groups are waited for; cleaning is not
+		return f // groups are waited for; cleaning is not
 	}
 	for i, r := range s.replicas() {
 		if i%cleanPiece == cleanPiece-1 {
 			t.Sleep(0)
 		}
-		if r.gone || r.part == nil || !r.log.Config().Compact || not[r.Partition] || r.log.Failed() != nil || r.log.Cleaning() {
+		if r.gone || r.part == nil || !r.log.Config().Compact || busy[r.Partition] || r.log.Failed() != nil || r.log.Cleaning() {
 			continue
 		}
 		d, err := r.log.Dirt(t, s.loop.UnixMilli(), segment.Offset(r.part.LastStable()))
 		if err != nil || d.Dirty == 0 || r.gone || r.part == nil {
 			continue
 		}
+		if aside[r.Partition] {
+			f.aside += d.Dirty
+			continue
+		}
 		ratio := d.Ratio()
-		most, bytes = max(most, ratio), bytes+d.Dirty
-		if (ratio > r.log.Config().MinDirtyRatio || d.Overdue > 0) && (best.r == nil || ratio > best.ratio) {
-			best = dirty{r, s, d, ratio}
+		f.ratio, f.bytes, f.overdue = max(f.ratio, ratio), f.bytes+d.Dirty, max(f.overdue, d.Overdue)
+		if (ratio > r.log.Config().MinDirtyRatio || d.Overdue > 0) && (f.best.r == nil || ratio > f.best.ratio) {
+			f.best = dirty{r, s, ratio}
 		}
 	}
-	return best, most, bytes
+	return f
 }
 
 // run begins to clean a log.
@@ -321,6 +350,7 @@ func (c *cleaner) count(stats segment.CleanStats, took time.Duration) {
 	f.Cleanings++
 	f.ReadBytes += uint64(stats.IndexedBytes + stats.ReadBytes)
 	f.WrittenBytes += uint64(stats.WrittenBytes)
+	f.Last, f.LastFull, f.LastKept = took, stats.Full, float64(stats.WrittenBytes)/float64(max(stats.ReadBytes, 1))
 	if took > f.Longest {
 		f.Longest, f.LongestKeys = took, stats.Keys
 	}
@@ -329,6 +359,9 @@ func (c *cleaner) count(stats segment.CleanStats, took time.Duration) {
 // Cleaner tells what the cleaner has done; on loop 0.
 func (b *Broker) Cleaner() CleanerFigures {
 	f := b.cleaner.figures
-	f.Running, f.Aside = len(b.cleaner.running), len(b.cleaner.aside)
+	f.Running, f.Aside, f.SinceLook = len(b.cleaner.running), len(b.cleaner.aside), -1
+	if b.cleaner.looked > 0 {
+		f.SinceLook = b.loop.Now() - b.cleaner.looked
+	}
 	return f
 }

@@ -208,7 +208,7 @@ func TestDamagedLogIsSetAside(t *testing.T) {
 	s.start(quickCleaner, "log.segment.delete.delay.ms=0")
 	s.w.RunFor(10 * time.Second)
 	s.on(func(_ *ring.Task, b *Broker) {
-		if f := b.Cleaner(); f.Aside != 2 || f.Running != 0 || f.Cleanings == 0 {
+		if f := b.Cleaner(); f.Aside != 2 || f.AsideBytes <= 0 || f.Running != 0 || f.Cleanings == 0 {
 			t.Errorf("%+v", f)
 		}
 	})

@@ -64,7 +64,7 @@ func (b *Broker) dynamic(own, all metadata.Config) {
 	}
 	b.node.SetConfig(c)
 	b.limit(c)
-	b.cleaner.share(c)
+	b.cleaner.reconfigured(c)
 	if b.o.Settings != nil {
 		b.o.Settings(c)
 	}
