@@ -48,7 +48,7 @@ func TestCompactedTopicIsBoundedUnderLoad(t *testing.T) {
 		c := connect(t, p)
 		defer c.close()
 		const parts = 3
-		if code := c.createTopic("busy", parts, "cleanup.policy=compact", "segment.bytes=20000", "min.cleanable.dirty.ratio=0.1"); code != wire.None {
+		if code := c.createTopic("busy", parts, "cleanup.policy=compact", "segment.bytes=200000", "min.cleanable.dirty.ratio=0.1"); code != wire.None {
 			t.Fatal(code)
 		}
 		want := make([]map[string]string, parts)
@@ -58,15 +58,15 @@ func TestCompactedTopicIsBoundedUnderLoad(t *testing.T) {
 		written, seen, bounded := 0, 0, false
 		for i := 0; !bounded && i < 30_000; i++ {
 			at := int32(i % parts)
-			k, v := fmt.Sprint("key ", i%20), fmt.Sprint(i, strings.Repeat(".", 1000))
+			k, v := fmt.Sprint("key ", i%20), fmt.Sprint(i, strings.Repeat(".", 4000))
 			want[at][k] = v
 			b := keyed(k, v)
 			written += len(b)
 			if _, code := c.produce("busy", at, 1, b); code != wire.None {
 				t.Fatal(code)
 			}
-			if i%100 == 99 && written > 1_000_000 {
-				if c.bytes("busy") < int64(written/5) {
+			if i%100 == 99 && written > 8_000_000 {
+				if c.bytes("busy") < int64(written/4) {
 					seen++ // in the middle of the load, more than once
 				}
 				bounded = seen == 3
