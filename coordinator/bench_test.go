@@ -15,6 +15,8 @@ type instant struct {
 	bases   []int64
 }
 
+func (i *instant) Takes(int) bool { return true }
+
 func (i *instant) Append(b Batch, done func(base int64, err error, now Now)) {
 	i.waiting = append(i.waiting, done)
 	i.bases = append(i.bases, i.end)

@@ -68,14 +68,25 @@ type commitWrite struct {
 	done   func(base int64, err error, now Now)
 }
 
+const (
+	// offsetLeast is what the record of an offset takes at least, but for the names of group and topic: 7 bytes of a batch's framing,
+	// 10 of the key, 24 of the value.
+	offsetLeast = 41
+	// commitSmall is what any journal takes.
+	commitSmall = 64 << 10
+)
+
 // writeCommit writes the offsets whose metadata is not too long.
 func (s *Shard) writeCommit(g *group, c *Commit, now Now) {
+	if s.tooMany(g, c) {
+		s.reply(c)
+		return
+	}
 	w := s.newCommitWrite()
 	w.group, w.commit, w.nowMs = g, c, now.UnixMilli
 	for i := range c.Offsets {
 		o := &c.Offsets[i]
-		if o.Err = nil; len(o.Metadata) > s.config.MetadataMax && utf16Len(o.Metadata) > s.config.MetadataMax || len(o.Metadata) > stringMax {
-			o.Err = ErrMetadataTooLarge
+		if o.Err != nil {
 			continue
 		}
 		k := place{s.topics.number(o.Topic), o.Partition}
@@ -97,6 +108,29 @@ func (s *Shard) writeCommit(g *group, c *Commit, now Now) {
 		b.Transactional, b.ProducerID, b.ProducerEpoch = true, c.ProducerID, c.ProducerEpoch
 	}
 	s.write(b, now, w.done)
+}
+
+// tooMany gives offsets with too long metadata their error, and all others one if they are certain not to fit into a batch: before
+// anything is done for each of so many.
+func (s *Shard) tooMany(g *group, c *Commit) bool {
+	least := 0
+	for i := range c.Offsets {
+		o := &c.Offsets[i]
+		if o.Err = nil; len(o.Metadata) > s.config.MetadataMax && utf16Len(o.Metadata) > s.config.MetadataMax || len(o.Metadata) > stringMax {
+			o.Err = ErrMetadataTooLarge
+			continue
+		}
+		least += offsetLeast + len(g.id) + len(o.Topic) + len(o.Metadata)
+	}
+	if least <= commitSmall || s.journal.Takes(least) {
+		return false
+	}
+	for i := range c.Offsets {
+		if o := &c.Offsets[i]; o.Err == nil {
+			o.Err = ErrCommitTooLarge
+		}
+	}
+	return true
 }
 
 // value is what an offset of the commit becomes.

@@ -21,6 +21,8 @@ type Batch struct {
 
 // Journal is what a Shard writes to: a partition of __consumer_offsets, or a test's list.
 type Journal interface {
+	// Takes is false if records that make no less than so many bytes in a batch are certain to be refused for their size.
+	Takes(bytes int) bool
 	// Append writes b for all in-sync replicas. It keeps neither b's records nor their bytes once it has returned. done is called
 	// exactly once, later and never inside Append, in the order of the Append calls: with the time, and the batch's base offset or
 	// one of the ErrJournal errors (any other counts as ErrUnknown).

@@ -354,3 +354,34 @@ func TestTwoShardsWithOneSeedAreOne(t *testing.T) {
 		t.Errorf("%d and %d batches that differ", len(a), len(b))
 	}
 }
+
+// TestCommitThatCannotFitIsRefusedAtOnce: nothing is asked of the journal, and what has an error of its own keeps it.
+func TestCommitThatCannotFitIsRefusedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.journal.most = 1 << 20
+	commit := func(n int) (errs map[error]int) {
+		errs = map[error]int{}
+		c := &Commit{Group: "g", Generation: -1, RetentionMs: -1, Done: func(c *Commit) {
+			for i := range c.Offsets {
+				errs[c.Offsets[i].Err]++
+			}
+		}}
+		for i := range n {
+			c.Offsets = append(c.Offsets, CommitOffset{Topic: "topic", Partition: int32(i), Offset: 1, LeaderEpoch: -1, CommitMs: -1})
+		}
+		c.Offsets[n/2].Metadata = strings.Repeat("m", 5000)
+		w.shard.Commit(c, w.now())
+		w.journal.answer(w.now())
+		return errs
+	}
+	if got, want := commit(100_000), (map[error]int{ErrCommitTooLarge: 99_999, ErrMetadataTooLarge: 1}); !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, should be %v", got, want)
+	}
+	if len(w.journal.batches) != 0 {
+		t.Errorf("%d batches were written", len(w.journal.batches))
+	}
+	if got, want := commit(5000), (map[error]int{nil: 4999, ErrMetadataTooLarge: 1}); !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, should be %v", got, want)
+	}
+	w.shard.check()
+}

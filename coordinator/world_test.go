@@ -30,9 +30,12 @@ type list struct {
 	answered int // batches whose append was answered
 	end      int64
 	fail     []error
+	most     int // bytes of records; 0: any
 	waiting  []func(Now)
 	onAppend func(Batch, error)
 }
+
+func (l *list) Takes(bytes int) bool { return l.most == 0 || bytes <= l.most }
 
 func (l *list) Append(b Batch, done func(base int64, err error, now Now)) {
 	var err error

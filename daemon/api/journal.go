@@ -46,6 +46,11 @@ func (j *journal) start(g *GroupShard) {
 	j.op.Done = func(*ring.Op) { j.tell() }
 }
 
+// Takes implements coordinator.Journal. What compression makes of the records is not known before.
+func (j *journal) Takes(bytes int) bool {
+	return j.part == nil || batch.Codec(j.g.c.Config().Groups.Codec) != batch.None || bytes <= j.part.Config().MaxMessageBytes
+}
+
 // Append implements coordinator.Journal.
 func (j *journal) Append(b coordinator.Batch, done func(base int64, err error, now coordinator.Now)) {
 	e := j.take()
