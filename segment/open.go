@@ -89,6 +89,7 @@ func (l *Log) load(t *ring.Task, o Options) error {
 	if err := l.loadProducers(t, f.snapshots); err != nil {
 		return err
 	}
+	l.ExpireProducers(l.loop.UnixMilli())
 	l.durable = l.end
 	if !o.Clean || changed {
 		l.namesDirty, l.parentDirty = true, true // what the process before us named it may not have synced

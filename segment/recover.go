@@ -21,6 +21,9 @@ func (l *Log) recoverSegments(t *ring.Task, f *found, o Options, epochsLost bool
 	if !o.Clean {
 		from = l.floor(o.RecoveryPoint)
 	}
+	if o.rebuild != nil {
+		from = min(from, l.floor(*o.rebuild))
+	}
 	if epochsLost {
 		if err := l.scanEpochs(t, from); err != nil {
 			return false, err
@@ -259,7 +262,7 @@ func (l *Log) producersUpTo(t *ring.Task, snapshots []Offset, to Offset) error {
 }
 
 // loadProducers brings the producer state to the end of the log and removes snapshots nobody will need: those above the end, and
-// those that belong to no segment, but for the newest.
+// those that belong to no segment or stand for what was deleted, but for the newest.
 func (l *Log) loadProducers(t *ring.Task, snapshots []Offset) error {
 	if l.prods.end != l.end {
 		usable := slices.DeleteFunc(slices.Clone(snapshots), func(o Offset) bool { return o > l.end })
@@ -274,7 +277,7 @@ func (l *Log) loadProducers(t *ring.Task, snapshots []Offset) error {
 		}
 	}
 	for _, o := range snapshots {
-		if o > l.end || o != newest && l.segs[l.floor(o)].base != o {
+		if o > l.end || o != newest && (o <= l.start || l.segs[l.floor(o)].base != o) {
 			if err := t.Remove(l.dir + "/" + fileName(o, snapshotSuffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
