@@ -117,16 +117,22 @@ func (r *cleanReader) whole(size int64) error {
 	}
 	b := r.big.B[:size]
 	have := copy(b, r.left)
-	n, err := r.k.t.Read(r.s.file, b[have:], r.pos+int64(have))
-	if err != nil {
-		return r.failed(err)
-	}
-	if have+n < len(b) {
-		return &bad{r.pos, "a batch is cut off"}
+	for have < len(b) { // in pieces, as each may be read on the loop's own time
+		n, err := r.k.t.Read(r.s.file, b[have:min(have+r.size, len(b))], r.pos+int64(have))
+		switch {
+		case err != nil:
+			return r.failed(err)
+		case n == 0:
+			return &bad{r.pos, "a batch is cut off"}
+		}
+		have += n
+		if err := r.k.pay(n); err != nil {
+			return err
+		}
 	}
 	r.left, r.next = b, r.pos+size
 	r.ahead()
-	return r.k.pay(n)
+	return nil
 }
 
 func (r *cleanReader) failed(err error) error {
