@@ -88,7 +88,7 @@ func (r *recovery) cut(s *segment, end int64, aside bool) error {
 		if zero, err := l.zerosFrom(r.t, s, end); err != nil {
 			return err
 		} else if !zero {
-			if err := l.setAside(r.t, s, end); err != nil {
+			if err := l.setAside(r.t, s, end, s.size); err != nil {
 				return err
 			}
 		}
@@ -117,8 +117,8 @@ func asideName(base Offset, pos int64, n int) string {
 	return name + damagedSuffix
 }
 
-// setAside copies the bytes of s from pos on into a file beside it, durably.
-func (l *Log) setAside(t *ring.Task, s *segment, pos int64) error {
+// setAside copies the bytes of s from pos up to end into a file beside it, durably.
+func (l *Log) setAside(t *ring.Task, s *segment, pos, end int64) error {
 	var to ring.File
 	name := ""
 	for n := 0; to == nil; n++ {
@@ -127,23 +127,13 @@ func (l *Log) setAside(t *ring.Task, s *segment, pos int64) error {
 		if err != nil && (!errors.Is(err, fs.ErrExist) || n == asideMost) {
 			return fmt.Errorf("damaged bytes cannot be set aside: %w", err)
 		}
-		to = f
+		if err == nil {
+			to = f
+		}
 	}
 	defer to.Close()
-	sc := newScan(t, s.file, pos, s.size, scanLarge)
-	defer sc.release()
-	for at := pos; at < s.size; {
-		b, err := sc.bytes(at, scanLarge)
-		if err == nil && len(b) == 0 {
-			break
-		}
-		if err == nil {
-			err = t.Write(to, b, at-pos)
-		}
-		if err != nil {
-			return fmt.Errorf("damaged bytes cannot be set aside: %w", err)
-		}
-		at += int64(len(b))
+	if err := l.copyRange(t, s.file, to, pos, end, 0); err != nil {
+		return fmt.Errorf("damaged bytes cannot be set aside: %w", err)
 	}
 	if err := t.Sync(to); err != nil {
 		return err

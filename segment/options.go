@@ -72,6 +72,8 @@ type Options struct {
 	// Progress, if set, counts what is recovered; logs of one loop may share it.
 	Progress *Progress
 
+	// rebuild has all segments from that offset on read and their indexes made anew, whatever the stop was; nil: none.
+	rebuild    *Offset
 	recovering *turns // nil: as many at a time as there are
 }
 

@@ -1,0 +1,125 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"kring/ring"
+)
+
+// Plan says in words what Repair would do.
+func (h *Health) Plan(rebuild bool) (steps []string) {
+	for _, d := range h.damaged {
+		for _, hole := range d.holes {
+			steps = append(steps, fmt.Sprintf("%s: copy bytes %d to %d to %s, and take them out", fileName(d.base, logSuffix), hole[0], hole[1]-1,
+				asideName(d.base, hole[0], 0)))
+		}
+	}
+	switch {
+	case rebuild:
+		steps = append(steps, "make all indexes, leader epochs and producer snapshots anew from the batches")
+	case h.Rebuild >= 0:
+		steps = append(steps, fmt.Sprintf("make indexes and producer snapshots anew from the batches, from %s on", fileName(h.Rebuild, logSuffix)))
+	}
+	return steps
+}
+
+// Repair mends a partition's log that nobody has open, as h says: what is no batch is set aside and taken out, and all that follows
+// from the batches is made anew where it was wrong, or everywhere if all is set. Batches are not changed. o is that of its log dir
+// (Dir.Options); Config need not be the topic's.
+func Repair(t *ring.Task, o Options, h *Health, all bool) error {
+	l := newLog(t.Loop(), o)
+	for _, d := range h.damaged {
+		if err := l.takeOut(t, d); err != nil {
+			return err
+		}
+	}
+	o.Config.Compact = true // offsets may lack now
+	o.Config.SegmentMs, o.Config.RetentionMs = 1<<62, -1
+	from := h.Rebuild
+	if all {
+		from = 0
+		if err := t.Remove(o.Dir + "/" + epochsFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if from < 0 {
+		return nil
+	}
+	o.rebuild = &from
+	opened, err := Open(t, o)
+	if err != nil {
+		return err
+	}
+	return opened.Close(t)
+}
+
+// takeOut sets the holes of a segment aside and writes its batches anew without them.
+func (l *Log) takeOut(t *ring.Task, d damagedSegment) error {
+	s := l.newSegment(d.base)
+	s.size, s.written = d.size, d.size
+	if err := s.open(t); err != nil {
+		return err
+	}
+	s.pin()
+	defer s.close()
+	defer s.unpin()
+	if now, _, err := t.Size(s.file); err != nil || now != d.size {
+		return fmt.Errorf("%s has changed since it was verified (%d bytes, not %d): %w", s.path(logSuffix), now, d.size, errors.Join(err, ErrMalformed))
+	}
+	kept := [][2]int64{}
+	from := int64(0)
+	for _, hole := range d.holes {
+		if err := l.setAside(t, s, hole[0], hole[1]); err != nil {
+			return err
+		}
+		if hole[0] > from {
+			kept = append(kept, [2]int64{from, hole[0]})
+		}
+		from = hole[1]
+	}
+	if from < d.size {
+		kept = append(kept, [2]int64{from, d.size})
+	}
+	tmp := s.path(logSuffix) + tmpSuffix
+	f, err := t.Open(tmp, ring.Write|ring.Create|ring.Cut)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	at := int64(0)
+	for _, r := range kept {
+		if err := l.copyRange(t, s.file, f, r[0], r[1], at); err != nil {
+			return err
+		}
+		at += r[1] - r[0]
+	}
+	if err := t.Sync(f); err != nil {
+		return err
+	}
+	if err := t.Rename(tmp, s.path(logSuffix)); err != nil {
+		return err
+	}
+	return t.SyncDir(l.dir)
+}
+
+// copyRange copies the bytes from one position up to another.
+func (l *Log) copyRange(t *ring.Task, from, to ring.File, pos, end, at int64) error {
+	buf := l.loop.Alloc(scanLarge)
+	defer buf.Release()
+	for pos < end {
+		n, err := t.Read(from, buf.B[:min(scanLarge, end-pos)], pos)
+		if err == nil && n == 0 {
+			err = fmt.Errorf("%w: it became shorter", ErrMalformed)
+		}
+		if err == nil {
+			err = t.Write(to, buf.B[:n], at)
+		}
+		if err != nil {
+			return err
+		}
+		pos, at = pos+int64(n), at+int64(n)
+	}
+	return nil
+}

@@ -1,0 +1,305 @@
+package segment
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"kring/ring"
+	"kring/wire/batch"
+)
+
+// Finding is something in a log dir that is not as it should be.
+type Finding struct {
+	File string `json:"file"`
+	// Position in the file; -1 for all of it.
+	Position int64  `json:"position"`
+	What     string `json:"what"`
+	Do       string `json:"do"`
+	// Harmless: the next start deals with it, and nothing is lost.
+	Harmless bool `json:"harmless"`
+}
+
+// VerifyOptions say how Verify reaches files; it only reads.
+type VerifyOptions struct {
+	// Open gives a file by name and its size; if it is an io.Closer it is closed again.
+	Open func(name string) (io.ReaderAt, int64, error)
+	// List gives what is in a directory, sorted by name.
+	List func(dir string) ([]ring.Entry, error)
+	// Each is called with everything that is found.
+	Each func(Finding)
+	// Progress, if set, is called with the bytes of batches that have been read since the last call.
+	Progress func(n int64)
+
+	// What the log dir says of the partition: Clean and its checkpoints; -1 for one that is not there.
+	Clean                   bool
+	RecoveryPoint, LogStart Offset
+}
+
+// Health is what Verify has found out about one partition's log, for Repair.
+type Health struct {
+	Start, End Offset // of what can be read
+	// Rebuild is the first offset of the earliest segment of which files have to be made anew; -1 for none.
+	Rebuild Offset
+	damaged []damagedSegment
+}
+
+// Damaged says whether there are bytes in the log that are no records of it.
+func (h *Health) Damaged() bool { return len(h.damaged) > 0 }
+
+// damagedSegment is a segment and the ranges of its file that are no batches of it.
+type damagedSegment struct {
+	base  Offset
+	size  int64
+	holes [][2]int64
+}
+
+const (
+	doRepair  = "kring log repair sets these bytes aside and keeps what stands before and behind them"
+	doRebuild = "kring log repair makes it anew; so does a start that reads it"
+	doNothing = "nothing: the next start deals with it"
+)
+
+// verifier looks at one partition's directory.
+type verifier struct {
+	o      *VerifyOptions
+	d      dumper // for reading files
+	dir    string
+	have   map[string]bool
+	bases  []Offset
+	snaps  []Offset
+	health Health
+	epochs epochs
+	known  bool // epochs could be read
+	prods  producers
+	next   Offset
+}
+
+// VerifyPartition reads a partition's directory and tells of everything in it that is not as it should be. An error means that
+// something could not be read.
+func VerifyPartition(dir string, o VerifyOptions) (*Health, error) {
+	v := &verifier{o: &o, d: dumper{o: DumpOptions{Open: o.Open}}, dir: dir, have: map[string]bool{}, health: Health{Rebuild: -1}}
+	entries, err := o.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	v.names(entries)
+	for _, check := range []func() error{v.metadata, v.leaderEpochs, v.snapshots} {
+		if err := check(); err != nil {
+			return nil, err
+		}
+	}
+	for i := range v.bases {
+		if err := v.segment(i); err != nil {
+			return nil, err
+		}
+	}
+	v.end()
+	return &v.health, nil
+}
+
+func (v *verifier) tell(file string, pos int64, do string, what string, args ...any) {
+	v.o.Each(Finding{File: v.dir + "/" + file, Position: pos, What: fmt.Sprintf(what, args...), Do: do, Harmless: do == doNothing})
+}
+
+// note tells of something that does no harm.
+func (v *verifier) note(file, do, what string) {
+	v.o.Each(Finding{File: v.dir + "/" + file, Position: -1, What: what, Do: do, Harmless: true})
+}
+
+// names sorts out what is there.
+func (v *verifier) names(entries []ring.Entry) {
+	for _, e := range entries {
+		if !e.Dir {
+			v.have[e.Name] = true
+		}
+	}
+	for _, e := range entries {
+		base, suffix, ok := parseName(e.Name)
+		switch {
+		case e.Dir:
+			v.note(e.Name, "move it away: it goes when the partition is deleted", "a directory of a foreign name")
+		case strings.HasSuffix(e.Name, damagedSuffix):
+			v.note(e.Name, "remove it when nobody wants to look at it any more", "damaged bytes that a start or a repair has set aside")
+		case ok && suffix == logSuffix:
+			v.bases = append(v.bases, base)
+		case ok && suffix == snapshotSuffix:
+			v.snaps = append(v.snaps, base)
+		case ok && (suffix == indexSuffix || suffix == timeSuffix || suffix == txnSuffix):
+			if !v.have[fileName(base, logSuffix)] {
+				v.tell(e.Name, -1, doNothing, "an index without its segment")
+			}
+		case ok && (strings.HasSuffix(suffix, deletedSuffix) || strings.HasSuffix(suffix, cleanedSuffix) ||
+			strings.HasSuffix(suffix, swapSuffix)), strings.HasSuffix(e.Name, tmpSuffix):
+			v.tell(e.Name, -1, doNothing, "left by a compaction, a deletion or a write that a stop has interrupted")
+		case e.Name == epochsFile, e.Name == metadataFile:
+		default:
+			v.note(e.Name, "move it away if it is not wanted", "a file of a foreign name")
+		}
+	}
+	slices.Sort(v.bases)
+	slices.Sort(v.snaps)
+	if len(v.bases) > 0 {
+		v.next = v.bases[0]
+	}
+	v.health.Start = max(v.o.LogStart, v.next)
+}
+
+// small reads a whole small file; nil and false if it is not there.
+func (v *verifier) small(name string) ([]byte, bool, error) {
+	if !v.have[name] {
+		return nil, false, nil
+	}
+	f, err := v.d.open(v.dir + "/" + name)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.close()
+	b, err := f.all()
+	return b, true, err
+}
+
+func (v *verifier) metadata() error {
+	b, ok, err := v.small(metadataFile)
+	if err != nil || !ok {
+		return err
+	}
+	if _, err := decodeMetadata(b); err != nil {
+		v.tell(metadataFile, -1, "remove it: the next start writes the topic's id anew", "%v", err)
+	}
+	return nil
+}
+
+func (v *verifier) leaderEpochs() error {
+	b, ok, err := v.small(epochsFile)
+	if err != nil || !ok {
+		return err
+	}
+	if v.epochs, err = decodeEpochs(b); err != nil {
+		v.tell(epochsFile, -1, doNothing, "%v; a start collects the leader epochs from the batches", err)
+		return nil
+	}
+	v.known = true
+	return nil
+}
+
+func (v *verifier) snapshots() error {
+	for _, o := range v.snaps {
+		name := fileName(o, snapshotSuffix)
+		b, _, err := v.small(name)
+		if err != nil {
+			return err
+		}
+		var beyond Offset = -1
+		err = decodeSnapshot(b, func(p *producer) {
+			if p.n > 0 && p.batches[p.n-1].last >= o {
+				beyond = p.batches[p.n-1].last
+			}
+		})
+		switch {
+		case err != nil:
+			v.tell(name, -1, doNothing, "%v; a start makes the producers' state of the batches", err)
+		case beyond >= 0:
+			v.tell(name, -1, "remove it: a start makes the producers' state of the batches", "it knows of a record at %d, which lies behind it", beyond)
+		case len(v.bases) > 0 && o == v.bases[0]:
+			_ = v.prods.load(b, o, 0, 1<<62)
+		}
+	}
+	return nil
+}
+
+// end looks at where the log ends.
+func (v *verifier) end() {
+	v.health.End = v.next
+	n := len(v.snaps)
+	if v.o.Clean && n > 0 && v.snaps[n-1] == v.o.RecoveryPoint && v.next < v.o.RecoveryPoint {
+		v.tell(fileName(v.bases[len(v.bases)-1], logSuffix), -1, "restore it from a copy or another replica; a start goes on behind what is missing",
+			"records from %d to %d are missing: the last stop was clean and left the log's end at %d", v.next, v.o.RecoveryPoint-1, v.o.RecoveryPoint)
+	}
+	if len(v.bases) > 0 && v.o.LogStart > v.next {
+		v.tell(fileName(v.bases[0], logSuffix), -1, "compare "+logStartFile+": a start begins the log anew there",
+			"the log ends at %d, before its start at %d", v.next, v.o.LogStart)
+	}
+	if last := v.epochs.latest(); v.known && last >= 0 && v.epochs[len(v.epochs)-1].start > v.next {
+		v.tell(epochsFile, -1, doNothing, "leader epoch %d begins at %d, behind the log's end at %d", last, v.epochs[len(v.epochs)-1].start, v.next)
+	}
+}
+
+// rebuild notes that files of the segment at base have to be made anew.
+func (v *verifier) rebuild(base Offset) {
+	if v.health.Rebuild < 0 {
+		v.health.Rebuild = base
+	}
+}
+
+// walker reads the batches of a file whole, through a window.
+type walker struct {
+	f    *dumpFile
+	from int64
+	mem  []byte
+	read func(int64)
+}
+
+const walkerWindow = 1 << 20
+
+// bytes gives n bytes at pos, fewer at the end of the file.
+func (w *walker) bytes(pos, n int64) ([]byte, error) {
+	n = min(n, w.f.size-pos)
+	if pos < w.from || pos+n > w.from+int64(len(w.mem)) {
+		b, err := w.f.at(pos, max(n, walkerWindow))
+		if err != nil {
+			return nil, err
+		}
+		if w.read != nil {
+			w.read(max(pos+int64(len(b))-max(pos, w.from+int64(len(w.mem))), 0))
+		}
+		w.from, w.mem = pos, b
+	}
+	at := pos - w.from
+	return w.mem[at:min(at+n, int64(len(w.mem)))], nil
+}
+
+// batch gives the whole batch at pos, checked; or says why there is none.
+func (w *walker) batch(pos int64) (b []byte, why string, err error) {
+	if b, err = w.bytes(pos, batch.HeaderSize); err != nil {
+		return nil, "", err
+	}
+	size, err := batch.Next(b)
+	switch {
+	case err != nil:
+		return nil, err.Error(), nil
+	case pos+int64(size) > w.f.size:
+		return nil, fmt.Sprintf("a batch of %d bytes is cut off after %d", size, w.f.size-pos), nil
+	case size > dumpBatchMax:
+		return nil, fmt.Sprintf("a batch of %d bytes", size), nil
+	}
+	if b, err = w.bytes(pos, int64(size)); err != nil {
+		return nil, "", err
+	}
+	if err := batch.Verify(b); err != nil {
+		return nil, err.Error(), nil
+	}
+	return b, "", nil
+}
+
+// resync looks for the next batch that is whole, from pos on, with offsets from next up to bound; the end of the file if there is none.
+func (w *walker) resync(pos int64, next, bound Offset) (int64, error) {
+	for ; pos+batch.HeaderSize <= w.f.size; pos++ {
+		b, err := w.bytes(pos, batch.HeaderSize)
+		if err != nil {
+			return 0, err
+		}
+		if h := header(b); len(b) < batch.HeaderSize || b[16] != 2 || h.base() < next || h.last() < h.base() || h.last() >= bound {
+			continue
+		}
+		whole, _, err := w.batch(pos)
+		if err != nil {
+			return 0, err
+		}
+		if whole != nil {
+			return pos, nil
+		}
+	}
+	return w.f.size, nil
+}

@@ -1,0 +1,127 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"kring/ring"
+)
+
+// Place is a partition's directory, and what its log dir says of it.
+type Place struct {
+	Partition
+	Dir             string
+	Clean           bool
+	RecoveryPoint   Offset
+	LogStart        Offset
+	watermark, tidy Offset // of the high watermark and the cleaner; -1 if they are not there
+}
+
+// VerifyDir looks at the files of a log dir itself, tells what is wrong with them, and lists the partitions in it.
+func VerifyDir(dir string, o VerifyOptions) ([]Place, error) {
+	entries, err := o.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	v := &verifier{o: &o, d: dumper{o: DumpOptions{Open: o.Open}}, dir: dir, have: map[string]bool{}}
+	clean := false
+	var parts []Partition
+	for _, e := range entries {
+		p, ok := parsePartition(e.Name)
+		switch {
+		case !e.Dir:
+			v.have[e.Name] = true
+			clean = clean || e.Name == cleanFile
+		case e.Name == clusterLogName:
+		case ok:
+			parts = append(parts, p)
+		default:
+			v.directory(e)
+		}
+	}
+	if b, ok, err := v.small(propertiesFile); err != nil {
+		return nil, err
+	} else if ok {
+		if _, err := decodeProperties(b); err != nil {
+			v.tell(propertiesFile, -1, "write it anew: version=0, broker.id=... and cluster.id=...; no broker starts with it", "%v", err)
+		}
+	}
+	var all [4]map[Partition]Offset
+	for i, name := range []string{recoveryFile, logStartFile, watermarkFile, cleanerFile} {
+		b, _, err := v.small(name)
+		if err != nil {
+			return nil, err
+		}
+		if all[i], err = decodeCheckpoints(b); err != nil {
+			v.tell(name, -1, "nothing can bring it back: a start takes it for empty", "%v", err)
+		}
+	}
+	at := func(i int, p Partition) Offset {
+		if o, ok := all[i][p]; ok {
+			return o
+		}
+		return -1
+	}
+	var places []Place
+	for _, p := range parts {
+		places = append(places, Place{p, dir + "/" + p.String(), clean, at(0, p), max(at(1, p), 0), at(2, p), at(3, p)})
+	}
+	return places, nil
+}
+
+func (v *verifier) directory(e ring.Entry) {
+	_, gone := parseMarked(e.Name, "delete")
+	_, moving := parseMarked(e.Name, "future")
+	_, stray := parseMarked(e.Name, "stray")
+	switch {
+	case gone:
+		v.tell(e.Name, -1, doNothing, "a deleted partition")
+	case moving:
+		v.tell(e.Name, -1, "let Kafka finish that first", "a partition that is being moved between log dirs")
+	case stray:
+		v.tell(e.Name, -1, "move it away", "a stray partition, left by a KRaft broker")
+	default:
+		v.tell(e.Name, -1, "move it away: no broker starts with it", "a directory that is no partition's")
+	}
+}
+
+// PlaceOf finds out what the log dir of one partition's directory says of it.
+func PlaceOf(dir string, o VerifyOptions) (Place, error) {
+	p, ok := parsePartition(path.Base(dir))
+	if !ok {
+		return Place{}, fmt.Errorf("%s is no partition's directory, which is named <topic>-<partition>", dir)
+	}
+	o.Each = func(Finding) {}
+	places, err := VerifyDir(path.Dir(dir), o)
+	for _, x := range places {
+		if x.Partition == p {
+			return x, err
+		}
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s: %w", dir, fs.ErrNotExist)
+	}
+	return Place{}, err
+}
+
+// Verify is VerifyPartition for a place in a log dir; it holds the checkpoints against the log, too.
+func (p Place) Verify(o VerifyOptions) (*Health, error) {
+	o.Clean, o.RecoveryPoint, o.LogStart = p.Clean, p.RecoveryPoint, p.LogStart
+	h, err := VerifyPartition(p.Dir, o)
+	if err != nil {
+		return nil, err
+	}
+	parent := path.Dir(p.Dir)
+	for _, c := range []struct {
+		file string
+		at   Offset
+	}{{recoveryFile, p.RecoveryPoint}, {watermarkFile, p.watermark}, {cleanerFile, p.tidy}} {
+		if c.at > h.End {
+			o.Each(Finding{File: parent + "/" + c.file, Position: -1, Do: doNothing, Harmless: true,
+				What: fmt.Sprintf("%v is said to be at %d, behind its log's end at %d", p.Partition, c.at, h.End)})
+		}
+	}
+	return h, nil
+}

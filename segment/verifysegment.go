@@ -1,0 +1,267 @@
+package segment
+
+import (
+	"fmt"
+)
+
+// segmentCheck is one segment being verified.
+type segmentCheck struct {
+	*verifier
+	base, bound Offset
+	last        bool
+	name        string
+	w           walker
+	index       offsetIndex
+	times       timeIndex
+	at, timeAt  int // entries that were compared
+	pending     Offset
+	maxMs       int64
+	aborted     []AbortedTxn
+	holes       [][2]int64
+	wrong       bool // an index is
+	noTimes     bool // the time index is empty
+}
+
+// segment verifies segment number i: its batches first, and its indexes by them.
+func (v *verifier) segment(i int) error {
+	s := &segmentCheck{verifier: v, base: v.bases[i], bound: 1<<63 - 1, last: i+1 == len(v.bases), maxMs: noTimestamp, pending: -1}
+	s.name = fileName(s.base, logSuffix)
+	if n := len(v.snaps); !s.last {
+		s.bound = v.bases[i+1]
+	} else if v.o.Clean && n > 0 && v.snaps[n-1] == v.o.RecoveryPoint {
+		s.bound = v.o.RecoveryPoint
+	}
+	f, err := v.d.open(v.dir + "/" + s.name)
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	s.w = walker{f: f, read: v.o.Progress}
+	if err := s.loadIndexes(); err != nil {
+		return err
+	}
+	v.next = max(v.next, s.base)
+	if err := s.batches(); err != nil {
+		return err
+	}
+	if s.at < s.index.len() || s.pending >= 0 {
+		s.indexWrong(indexSuffix, s.at, "an entry points to no batch")
+	}
+	if there := s.have[fileName(s.base, timeSuffix)]; there && s.noTimes && s.maxMs >= 0 && (!s.last || s.o.Clean) {
+		s.indexWrong(timeSuffix, 0, "it is empty")
+	}
+	if s.timeAt < s.times.len() {
+		s.indexWrong(timeSuffix, s.timeAt, "an entry names no batch")
+	}
+	if err := s.transactions(); err != nil {
+		return err
+	}
+	if len(s.holes) > 0 {
+		v.health.damaged = append(v.health.damaged, damagedSegment{s.base, f.size, s.holes})
+		v.rebuild(s.base)
+	}
+	if s.wrong {
+		v.rebuild(s.base)
+	}
+	return nil
+}
+
+func (s *segmentCheck) indexWrong(suffix string, entry int, what string) {
+	if width := map[string]int{indexSuffix: indexEntry, timeSuffix: timeEntry}[suffix]; width > 0 {
+		s.tell(fileName(s.base, suffix), int64(entry*width), doRebuild, "%s", what)
+	} else {
+		s.tell(fileName(s.base, suffix), -1, doRebuild, "%s", what)
+	}
+	s.wrong = true
+}
+
+// loadIndexes reads both indexes; what a broker that did not close them has left behind their last entry is zeros.
+func (s *segmentCheck) loadIndexes() error {
+	for _, suffix := range []string{indexSuffix, timeSuffix} {
+		b, there, err := s.small(fileName(s.base, suffix))
+		if err != nil {
+			return err
+		}
+		if !there {
+			if s.w.f.size > 0 {
+				s.indexWrong(suffix, 0, "it is missing")
+			}
+			continue
+		}
+		if suffix == indexSuffix {
+			s.index = b[:len(b)/indexEntry*indexEntry]
+			s.index = live(s.index, indexEntry, func(i int) int32 { r, _ := s.index.at(i); return r })
+			if err := s.index.check(max(s.w.f.size, 1)); err != nil {
+				s.indexWrong(suffix, 0, err.Error())
+				s.index = nil
+			}
+			continue
+		}
+		s.times = b[:len(b)/timeEntry*timeEntry]
+		s.times = live(s.times, timeEntry, func(i int) int32 { _, r := s.times.at(i); return r })
+		if s.times.len() == 1 && isZero(s.times) {
+			s.times = nil
+		}
+		s.noTimes = s.times.len() == 0
+		if err := s.times.check(); err != nil {
+			s.indexWrong(suffix, 0, err.Error())
+			s.times = nil
+		}
+	}
+	if s.index.len() == 1 && isZero(s.index) {
+		s.index = nil
+	}
+	return nil
+}
+
+func isZero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// batches goes through the log.
+func (s *segmentCheck) batches() error {
+	before, beforeAt := s.next, int64(-1) // the batch at hand
+	for pos := int64(0); pos < s.w.f.size; {
+		b, why, err := s.w.batch(pos)
+		if err != nil {
+			return err
+		}
+		if why == "" {
+			if o := header(b).base(); o < s.next && o >= before && beforeAt >= 0 {
+				s.next = before // no checksum covers an offset: the one that does not fit is the one before
+				if err := s.damage(beforeAt, pos, fmt.Sprintf("an offset which %d cannot follow", o)); err != nil {
+					return err
+				}
+			}
+			switch h := header(b); {
+			case h.base() < s.next || h.last() < h.base():
+				why = fmt.Sprintf("offsets from %d to %d after %d", h.base(), h.last(), s.next-1)
+			case h.last() >= s.bound:
+				why = fmt.Sprintf("offset %d is not below %d, where the segment ends", h.last(), s.bound)
+			case h.last()-s.base > maxRelative:
+				why = fmt.Sprintf("offset %d is too far from %d", h.last(), s.base)
+			}
+		}
+		if why == "" {
+			before, beforeAt = s.next, pos
+			s.batch(b, pos)
+			pos += int64(len(b))
+			continue
+		}
+		to, err := s.w.resync(pos+1, s.next, s.bound)
+		if err != nil {
+			return err
+		}
+		if err := s.damage(pos, to, why); err != nil {
+			return err
+		}
+		pos = to
+	}
+	return nil
+}
+
+// damage tells of bytes that are no batch.
+func (s *segmentCheck) damage(pos, to int64, why string) error {
+	zero := true
+	for at := pos; at < to && zero; at += walkerWindow {
+		b, err := s.w.bytes(at, min(walkerWindow, to-at))
+		if err != nil {
+			return err
+		}
+		zero = isZero(b)
+	}
+	tail := to == s.w.f.size && s.last
+	switch {
+	case zero && to == s.w.f.size:
+		s.tell(s.name, pos, doNothing, "%d zeros behind the last batch", to-pos)
+	case tail && !s.o.Clean && s.next >= s.o.RecoveryPoint:
+		s.tell(s.name, pos, doNothing, "%s; the last stop was not clean, and a start cuts a torn write off", why)
+	case tail:
+		s.tell(s.name, pos, doRepair, "%s; %d bytes up to the file's end, from offset %d on", why, to-pos, s.next)
+	default:
+		s.tell(s.name, pos, doRepair, "%s; %d bytes, of records from offset %d on", why, to-pos, s.next)
+	}
+	s.holes = append(s.holes, [2]int64{pos, to})
+	return nil
+}
+
+// batch holds the indexes, the leader epochs and the transactions against one batch.
+func (s *segmentCheck) batch(b []byte, pos int64) {
+	h := header(b)
+	s.maxMs = max(s.maxMs, h.maxTime())
+	for s.at < s.index.len() {
+		r, p := s.index.at(s.at)
+		if s.pending >= 0 || int64(p) > pos {
+			break
+		}
+		if o := s.base + Offset(r); int64(p) < pos || o < h.last() {
+			s.indexWrong(indexSuffix, s.at, fmt.Sprintf("entry of offset %d points to position %d; the batch there ends at %d", o, p, h.last()))
+			s.index = nil
+		} else {
+			s.pending = o // Kafka names the last batch of those that came together
+		}
+		s.at++
+	}
+	if s.pending >= 0 && h.last() >= s.pending {
+		if h.last() > s.pending {
+			s.indexWrong(indexSuffix, s.at-1, fmt.Sprintf("entry of offset %d, at which no batch ends", s.pending))
+			s.index = nil
+		}
+		s.pending = -1
+	}
+	for s.timeAt < s.times.len() {
+		ms, r := s.times.at(s.timeAt)
+		o := s.base + Offset(r)
+		if o > h.last() {
+			break
+		}
+		if o < h.base() && o != s.base || ms != s.maxMs {
+			s.indexWrong(timeSuffix, s.timeAt, fmt.Sprintf("entry of time %d at offset %d; the largest time up to there is %d", ms, o, s.maxMs))
+			s.times = nil
+			break
+		}
+		s.timeAt++
+	}
+	if e := h.leaderEpoch(); s.known && e >= 0 && s.epochs.at(h.base()) != e && h.base() >= s.health.Start {
+		s.tell(epochsFile, -1, "kring log repair with --rebuild collects the leader epochs from the batches",
+			"offset %d belongs to leader epoch %d here, the batch says %d", h.base(), s.epochs.at(h.base()), e)
+		s.known = false // once is enough
+	}
+	if h.hasProducer() {
+		if a, ok := s.prods.apply(b); ok {
+			s.aborted = append(s.aborted, a)
+		}
+	}
+	s.next = h.last() + 1
+}
+
+// transactions holds the transaction index against the markers: whoever reads committed records only must be told of every aborted one.
+func (s *segmentCheck) transactions() error {
+	name := fileName(s.base, txnSuffix)
+	b, there, err := s.small(name)
+	if err != nil {
+		return err
+	}
+	x := txnIndex(b)
+	if err := x.check(s.base); err != nil {
+		s.indexWrong(txnSuffix, 0, err.Error())
+		return nil
+	}
+	for _, a := range s.aborted {
+		found := false
+		for i := range x.len() {
+			e := x.at(i)
+			found = found || e.ProducerID == a.ProducerID && e.Last == a.Last && e.First <= a.First
+		}
+		if !found && (there || !s.last || s.o.Clean) {
+			s.indexWrong(txnSuffix, 0, fmt.Sprintf("the aborted transaction of producer %d from %d to %d is missing", a.ProducerID, a.First, a.Last))
+			return nil
+		}
+	}
+	return nil
+}
