@@ -15,7 +15,7 @@ OUTSIDE  := kring/conformance
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build run test tools check unit race fuzz sim bench bench-compare conformance suites swap kernel install package clean
+.PHONY: build run test tools check unit race fuzz sim bench bench-compare conformance suites swap twins kernel install package clean
 
 # One static binary.
 build:
@@ -52,6 +52,10 @@ suites: tools build
 # A data directory from Kafka to kring and back under load, ROUNDS times (4 of them are in make conformance).
 swap: tools build
 	KRING=$(CURDIR)/bin/kring KRING_PEERS_TEST=1 KRING_SWAP_ROUNDS=$${ROUNDS:-10} $(GO) test -count=1 -timeout 40m -run TestSwap -v ./conformance/swap
+
+# The same requests, crashes and damage to a live Kafka and to kring, and every file compared; most of it is in make conformance too.
+twins: tools build
+	KRING=$(CURDIR)/bin/kring TWINS=long $(GO) test -count=1 -timeout 20m -v ./conformance/twins
 
 # The ring's tests on Debian's own kernel (6.1 on Debian 12), emulated.
 kernel:

@@ -6,5 +6,5 @@
 // are the broker's own: they are replaced by their number before files are compared, wherever they stand.
 //
 // The test starts a real ZooKeeper and Kafka by ../peers, which needs java and maven, and fails, never skips, when a part is missing.
-// TWINS=long (make twins) tells the story in more rounds; seeds and sizes are fixed.
+// TWINS=long (make twins) also has each recover the other's files; seeds and sizes are fixed.
 package twins

@@ -77,7 +77,12 @@ func (s *story) producers(where, topic string, partition int32) {
 		seen = append(seen, all)
 	}
 	if len(seen[0])+len(seen[1]) > 0 && !reflect.DeepEqual(seen[0], seen[1]) {
-		s.t.Errorf("%s: producers: Kafka %+v, kring %+v", where, seen[0], seen[1])
+		for i := range max(len(seen[0]), len(seen[1])) {
+			if i >= len(seen[0]) || i >= len(seen[1]) || !reflect.DeepEqual(seen[0][i], seen[1][i]) {
+				s.t.Errorf("%s: producers from number %d on: Kafka %+v, kring %+v", where, i, seen[0][min(i, len(seen[0])):], seen[1][min(i, len(seen[1])):])
+				break
+			}
+		}
 	}
 }
 
