@@ -173,6 +173,8 @@ type File interface {
 	Truncate(size int64, op *Op)
 	// Size puts the size into op.N, the modification time (Unix ms) into op.Entries[0].
 	Size(op *Op)
+	// SetTime sets the modification time (Unix ms).
+	SetTime(modMilli int64, op *Op)
 	// WriteOut starts write-back of a range without waiting (sync_file_range); errors do not matter.
 	WriteOut(at, n int64)
 	// Close gives the descriptor back once no op or send uses it.

@@ -382,6 +382,22 @@ func (f *file) Size(op *Op) {
 	f.release()
 }
 
+// SetTime sets the modification time, on a helper (futimens).
+func (f *file) SetTime(modMilli int64, op *Op) {
+	if !f.begin(op, "utimensat") {
+		return
+	}
+	f.l.help(op, func() (int64, []Entry, error) {
+		defer f.release()
+		times := [2]unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(modMilli * int64(time.Millisecond))}
+		_, _, e := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(f.fd), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
+		if e != 0 {
+			return 0, nil, pathError("utimensat", f.name, e)
+		}
+		return 0, nil, nil
+	})
+}
+
 func pathError(what, name string, err error) error {
 	if err == nil {
 		return nil

@@ -200,6 +200,11 @@ func (t *Task) Size(f File) (size, modMilli int64, err error) {
 	return op.N, op.Entries[0].ModTime.UnixMilli(), nil
 }
 
+// SetTime is File.SetTime.
+func (t *Task) SetTime(f File, modMilli int64) error {
+	return t.Wait(func(op *Op) { f.SetTime(modMilli, op) }).Err
+}
+
 // ReadFile reads a whole file of at most limit bytes; a longer one is an error.
 func (t *Task) ReadFile(name string, limit int64) ([]byte, error) {
 	f, err := t.Open(name, 0)

@@ -73,6 +73,7 @@ func (f *nullFile) Allocate(_, _ int64, op *ring.Op) { f.l.done(op) }
 func (f *nullFile) Truncate(_ int64, op *ring.Op)    { f.l.done(op) }
 func (f *nullFile) Size(op *ring.Op)                 { op.N = 0; op.Entries = make([]ring.Entry, 1); f.l.done(op) }
 func (f *nullFile) WriteOut(_, _ int64)              {}
+func (f *nullFile) SetTime(_ int64, op *ring.Op)     { op.Done(op) }
 func (f *nullFile) Close()                           {}
 
 func openNull(tb testing.TB, c Config) (*nullLoop, *Log) {

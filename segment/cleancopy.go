@@ -271,6 +271,10 @@ func (k *cleaning) finish(s *segment) error {
 	if err := k.t.Sync(s.file); err != nil {
 		return k.failed("syncing", err)
 	}
+	// Where no record has a timestamp, retention goes by the file's.
+	if err := k.t.SetTime(s.file, s.modMilli); err != nil {
+		return k.failed("dating", err)
+	}
 	for _, x := range []struct {
 		suffix  string
 		content []byte

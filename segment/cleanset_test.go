@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"testing"
+	"time"
 
 	"kring/ring"
 	"kring/wire/batch"
@@ -202,5 +203,22 @@ func TestEarlyRoll(t *testing.T) {
 	}
 	if clean < 4000 || first.size <= clean || first.size > clean+500 {
 		t.Errorf("the segment ended with %d bytes; %d are clean", first.size, clean)
+	}
+}
+
+// A cleaned segment's file has the time of the newest of its originals, as Kafka gives it: what has no timestamp ages by it.
+func TestCleanedSegmentKeepsItsTime(t *testing.T) {
+	g := newGarden(t, 11)
+	for range 3 {
+		g.plant(epoch, "k", "v")
+	}
+	want := g.l.segs[2].modMilli
+	g.w.RunFor(time.Hour)
+	if _, err := g.clean(g.how()); err != nil {
+		t.Fatal(err)
+	}
+	g.restart(3)
+	if s := g.l.segs[0]; s.modMilli != want || g.l.Segments() != 2 {
+		t.Errorf("the first of %d segments is of %d, its originals of %d", g.l.Segments(), s.modMilli, want)
 	}
 }

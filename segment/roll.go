@@ -24,7 +24,7 @@ func (l *Log) roll(first, last Offset) *segment {
 	if last-base > maxRelative {
 		base = first // a replica's copy may leave a gap
 	}
-	old.closed = true
+	old.closed, old.modMilli = true, l.loop.UnixMilli()
 	old.addTime()
 	if l.prods.saved != l.end {
 		old.snapshot, l.prods.saved = encodeSnapshot(&l.prods), l.end

@@ -180,6 +180,11 @@ func size(w *world) {
 		if late := modMilli - before; late < -1000 || late > 60_000 {
 			w.t.Errorf("the modification time is %d ms off", late)
 		}
+		w.must("set time", t.SetTime(f, 1_700_000_000_123))
+		n, modMilli, err = t.Size(f)
+		w.must("size", err)
+		w.equal("size", n, 4321)
+		w.equal("modification time", modMilli, int64(1_700_000_000_123))
 	})
 }
 

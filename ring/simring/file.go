@@ -297,6 +297,22 @@ func (f *file) Size(op *ring.Op) {
 	}, nil)
 }
 
+func (f *file) SetTime(modMilli int64, op *ring.Op) {
+	f.use("SetTime")
+	if f.l.p.dead {
+		return
+	}
+	m := f.l.p.m
+	f.op(op, "set time", m.diskDelay(), func() error {
+		err := m.fault("set time", f.name, 0)
+		if err == nil {
+			f.node.modMilli = modMilli
+		}
+		m.w.note(f.l.by, "set time", f.name, 0, modMilli, nil, err)
+		return err
+	}, nil)
+}
+
 func (f *file) WriteOut(at, n int64) {
 	f.use("WriteOut")
 	if !f.l.p.dead {
