@@ -107,7 +107,7 @@ func (b *side) restart(ctx context.Context, s settings, o bench.Options) (*bench
 		b.child.Wait()
 		started <- b.runKring(s)
 	} else {
-		if err := script(ctx, "stop", b.dirs[0]); err != nil {
+		if err := stopPeer(ctx, b.dirs[0]); err != nil {
 			return nil, err
 		}
 		go func() { started <- b.startKafka(ctx) }() // it returns when Kafka says that it has started
@@ -133,8 +133,21 @@ func (b *side) stop() {
 		b.child.Wait()
 	}
 	for _, d := range b.dirs {
-		script(context.Background(), "stop", d)
+		if err := stopPeer(context.Background(), d); err != nil {
+			fmt.Fprintln(os.Stderr, "compare:", err)
+		}
 	}
+}
+
+// stopPeer stops what dir runs. A Kafka that has not stopped after a minute is killed: the next round needs its port and its memory.
+func stopPeer(ctx context.Context, dir string) error {
+	if _, err := os.Stat(dir + "/pid"); errors.Is(err, os.ErrNotExist) {
+		return nil // it was never started
+	}
+	if err := script(ctx, "stop", dir); err != nil {
+		return script(ctx, "stop", dir, "KILL")
+	}
+	return nil
 }
 
 func (b *side) options(topic string) bench.Options {
