@@ -36,7 +36,9 @@ func (h *house) hold(t *testing.T, p promised, streams []*stream, when string) {
 	defer h.timed("reading all")()
 	cl, adm := h.admin(t)
 	defer cl.Close()
+	began := time.Now()
 	ends := awaitEnds(t, adm, steady, compact)
+	t.Logf("all is led after %v", time.Since(began).Round(time.Millisecond))
 	for _, s := range streams {
 		o, _ := ends.Lookup(s.topic, s.partition)
 		if o.Offset < int64(p.records[s]) {
@@ -61,7 +63,7 @@ func (h *house) hold(t *testing.T, p promised, streams []*stream, when string) {
 }
 
 func (h *house) admin(t *testing.T) (*kgo.Client, *kadm.Client) {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(h.addr), kgo.RetryTimeout(patience), kgo.MetadataMinAge(20*time.Millisecond))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(h.addr), kgo.RetryTimeout(patience), kgo.MetadataMinAge(20*time.Millisecond), soon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +109,7 @@ func (h *house) read(t *testing.T, topic string, partition int32, end int64, opt
 		return nil
 	}
 	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(h.addr), kgo.FetchMaxWait(200 * time.Millisecond), kgo.KeepControlRecords(),
-		kgo.MetadataMinAge(50 * time.Millisecond),
+		kgo.MetadataMinAge(50 * time.Millisecond), soon,
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {partition: kgo.NewOffset().AtStart()}})}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
@@ -162,17 +164,12 @@ func (s *stream) compare(t *testing.T, records []*kgo.Record, acked int, when st
 	}
 }
 
-// expected lines of Kafka's log at WARN and above, which have nothing to do with our files.
+// expected are lines of Kafka's log at WARN and above that have nothing to do with files: its controller talks to its own broker before
+// that listens, and ZooKeeper is slow on a busy machine.
 var expected = []*regexp.Regexp{
-	// The controller talks to its own broker before that listens.
 	regexp.MustCompile(`Connection to node 1 .* could not be established`),
 	regexp.MustCompile(`Controller 1's connection to broker .* was unsuccessful`),
-	// The session of the broker that was killed before.
-	regexp.MustCompile(`Unexpected error from .*; closing connection|Broken pipe|Connection reset`),
-	// What a client asks a broker that does not lead yet.
-	regexp.MustCompile(`UNKNOWN_TOPIC_OR_PARTITION|NOT_LEADER_OR_FOLLOWER|LEADER_NOT_AVAILABLE`),
-	// Its own words on being stopped.
-	regexp.MustCompile(`InterruptedException|Shutting down|was interrupted`),
+	regexp.MustCompile(`\(ClientCnxn\)$`),
 }
 
 var severe = regexp.MustCompile(`^\S+ \S+ (WARN|ERROR|FATAL) `)
@@ -189,7 +186,7 @@ func (h *house) kafkaSaid(t *testing.T) {
 			continue
 		}
 		say := t.Errorf
-		if slices.ContainsFunc(expected, func(e *regexp.Regexp) bool { return e.MatchString(line) }) {
+		if slices.ContainsFunc(expected, func(e *regexp.Regexp) bool { return e.MatchString(strings.TrimSpace(line)) }) {
 			say = t.Logf
 		}
 		say("Kafka says: %s", strings.TrimSpace(line))

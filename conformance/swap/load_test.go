@@ -63,13 +63,16 @@ func sum(key, value []byte) uint64 {
 	return h.Sum64()
 }
 
+// soon has clients try again soon: brokers come back.
+var soon = kgo.RetryBackoffFn(func(int) time.Duration { return 50 * time.Millisecond })
+
 // pace is how often a stream has a few records.
-const pace = 25 * time.Millisecond
+const pace = 50 * time.Millisecond
 
 func startStream(t *testing.T, ctx context.Context, addr, topic string, partition int32, codec kgo.CompressionCodec) *stream {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.ProducerBatchCompression(codec), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.UnknownTopicRetries(-1), kgo.RetryTimeout(patience), kgo.RequestTimeoutOverhead(5*time.Second), kgo.MaxBufferedRecords(100), kgo.ProducerBatchMaxBytes(30000),
-		kgo.RetryBackoffFn(func(int) time.Duration { return 50 * time.Millisecond }), kgo.MetadataMinAge(50*time.Millisecond))
+		kgo.MetadataMinAge(50*time.Millisecond), soon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,8 +181,7 @@ const group = "readers"
 func startReaders(t *testing.T, ctx context.Context, addr string, streams []*stream) *readers {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.ConsumerGroup(group), kgo.ConsumeTopics(steady), kgo.DisableAutoCommit(),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.SessionTimeout(6*time.Second), kgo.HeartbeatInterval(500*time.Millisecond),
-		kgo.RetryTimeout(5*time.Second), kgo.FetchMaxWait(200*time.Millisecond), kgo.MetadataMinAge(50*time.Millisecond),
-		kgo.RetryBackoffFn(func(int) time.Duration { return 50 * time.Millisecond }))
+		kgo.RetryTimeout(5*time.Second), kgo.FetchMaxWait(200*time.Millisecond), kgo.MetadataMinAge(50*time.Millisecond), soon)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -190,7 +190,7 @@ func (s *story) load() {
 	defer s.timed("the load")()
 	var goals []int
 	for _, st := range s.streams {
-		goals = append(goals, st.acknowledged()+150)
+		goals = append(goals, st.acknowledged()+100)
 	}
 	for i, st := range s.streams {
 		st.reach(s.t, goals[i])
