@@ -119,6 +119,10 @@ func (s *fetchShare) read() {
 		if !s.at.read() {
 			return // s.at.r.Done goes on
 		}
+		if s.at.mustLook() {
+			s.look()
+			return
+		}
 		s.took()
 	}
 	if s.wait && !s.ripe && s.got < max(s.f.minBytes, 1) {
@@ -183,6 +187,10 @@ func (o *fetched) read() bool {
 	if o.r.Done == nil {
 		o.r.Done = func(*segment.Range) {
 			o.listAborted()
+			if o.mustLook() {
+				o.share.look()
+				return
+			}
 			o.share.took()
 			o.share.read()
 		}
