@@ -25,6 +25,7 @@ type compactor struct {
 	body     []byte
 	looks    []keyLook
 	keeps    []bool
+	kept     []batch.Record // of an old format
 	stats    CleanStats
 }
 
@@ -213,13 +214,17 @@ func (c *compactor) choose(b []byte) (kept int, tombstones, all bool, err error)
 func (c *compactor) look(r *batch.Records) {
 	c.looks = c.looks[:0]
 	for r.Next() {
-		l := keyLook{offset: Offset(r.Offset), keyed: r.Key != nil, valued: r.Value != nil}
-		if l.keyed {
-			l.lo, l.hi = c.keys.hash.sum(r.Key)
-		}
-		c.looks = append(c.looks, l)
+		c.looks = append(c.looks, c.lookOf(&r.Record))
 	}
 	c.keys.touch(c.looks)
+}
+
+func (c *compactor) lookOf(r *batch.Record) keyLook {
+	l := keyLook{offset: Offset(r.Offset), keyed: r.Key != nil, valued: r.Value != nil}
+	if l.keyed {
+		l.lo, l.hi = c.keys.hash.sum(r.Key)
+	}
+	return l
 }
 
 // stays says whether a record does: none with its key comes after it, and it has a value or deletes stay. One without a key
@@ -258,21 +263,32 @@ func (c *compactor) rewrite(out, b []byte, horizon int64) ([]byte, error) {
 	return c.rewriter.AppendTo(out, &c.codecs), nil
 }
 
-// legacy appends what is left of a message of magic 0 or 1. A compressed one stays whole as long as one record in it does.
+// legacy appends what is left of a message of magic 0 or 1. A compressed one of which nothing stays, but which is the last of what is
+// cleaned, stays whole: there are no empty ones.
 func (c *compactor) legacy(out, b []byte) ([]byte, error) {
-	h := header(b)
 	r, err := c.open(b)
 	if err != nil {
 		return out, err
 	}
-	stay := h.last()+1 == c.upper
-	c.look(&r)
-	for i := range c.looks {
-		c.stats.ReadRecords++
-		stay = c.stays(&c.looks[i], c.legacyDeletes) || stay
+	n := 0
+	c.kept = c.kept[:0]
+	for ; r.Next(); n++ {
+		l := c.lookOf(&r.Record)
+		if c.stays(&l, c.legacyDeletes) {
+			c.kept = append(c.kept, r.Record)
+		}
 	}
-	if r.Err != nil || !stay {
+	if r.Err != nil {
 		return out, r.Err
 	}
-	return append(out, b...), nil
+	c.stats.ReadRecords += int64(n)
+	c.stats.KeptRecords += int64(len(c.kept))
+	m := batch.Legacy(b)
+	switch {
+	case len(c.kept) == 0 && header(b).last()+1 != c.upper:
+		return out, nil
+	case len(c.kept) == 0, len(c.kept) == n, b[16] == 0 && m.Codec() == batch.LZ4: // whose frames of magic 0 are their own
+		return append(out, b...), nil
+	}
+	return batch.AppendLegacy(out, m, c.kept, &c.codecs), nil
 }
