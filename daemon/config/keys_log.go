@@ -28,7 +28,7 @@ var logKeys = []Key{
 	{"log.cleaner.io.buffer.load.factor", Double, "0.9", anything, clusterWide, acts,
 		"How full the cleaner's memory for keys may become."},
 	{"log.cleaner.io.buffer.size", Int, "524288", atLeast(0), clusterWide, acts,
-		"The memory of the cleaner's buffers, all threads together."},
+		"Twice what the cleaner reads at a time, all threads together."},
 	{"log.cleaner.io.max.bytes.per.second", Double, "1.7976931348623157E308", anything, clusterWide, acts,
 		"Bytes the cleaner reads and writes in a second at most."},
 	{"log.cleaner.max.compaction.lag.ms", Long, "9223372036854775807", atLeast(1), clusterWide, acts,
