@@ -14,8 +14,11 @@
 //     is lost. On any topic what is left is a prefix of what was there: offsets stay dense, bytes stay equal, a consumer that
 //     comes back sees the same records at the same offsets below the end. What the store acknowledged (topics, their ids,
 //     producer ids) is never lost.
-//   - A failed write or sync of a log: that log answers KAFKA_STORAGE_ERROR until it is opened anew, and never lies; the
-//     other logs go on. A failed one of the store: the broker stops rather than guess.
+//   - A failed write or sync of a log, or a log dir in which nothing works any more: every partition in that log dir answers
+//     KAFKA_STORAGE_ERROR until the next start, and never lies; the other log dir goes on. A failed one of the store, or in the log dir
+//     it lies in: the broker stops rather than guess.
+//   - A failed sync, then a restart of the process alone, then a power loss, if the process lived a moment longer than the sync: it
+//     leaves word in the log dir, and the next one does not trust the page cache.
 //   - A full disk: appends are refused, nothing is lost, and the broker goes on by itself when there is space again.
 //   - A failed read: an error or a closed connection, never other bytes.
 //   - Connections lost anywhere, mid-frame too, with everything on its way; clients that reconnect and send again: an
@@ -30,7 +33,5 @@
 // # Faults we do not promise to survive
 //
 //   - A synced sector that changes by itself is found by checksums, not repaired.
-//   - A failed sync, then a restart of the process alone, then a power loss: Linux keeps the unsynced pages readable and
-//     calls them clean, so the restarted process cannot know that they are not on the disk. After a failed sync, reboot.
 //   - Two processes on one directory: the lock is trusted.
 package sim

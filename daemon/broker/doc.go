@@ -11,6 +11,9 @@
 // Groups. A loop that becomes the leader of a partition of __consumer_offsets reads it from its start and replays it to the
 // coordinator, one partition at a time and a little in each turn; a stop ends the groups before their logs.
 //
+// Faults. A log dir whose disk fails is offline until the next start, with all that is in it (failure.go); the rest goes on. What there
+// is no room for is tried again.
+//
 // Promises:
 //   - Nothing is written before every log dir is locked and every listener bound.
 //   - Requests are taken only when every partition the controller gave us is led or known to be offline.
