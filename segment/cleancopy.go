@@ -237,7 +237,10 @@ func (k *cleaning) append(s *segment, out []byte) error {
 	if s.size+int64(len(out)) > maxRelative {
 		return fmt.Errorf("%s: what is left of its group does not fit into one segment", s.path(logSuffix))
 	}
-	for at := 0; at < len(out); { // in bites, as each may be written on the loop's own time
+	for at := 0; at < len(out); { // in bites, as each may be written on the loop's own time, within the turn that asks
+		if at > 0 {
+			k.t.Sleep(0)
+		}
 		n := min(len(out)-at, writeMost)
 		if err := k.t.Write(s.file, out[at:at+n], s.size+int64(at)); err != nil {
 			return k.failed("writing", err)

@@ -117,7 +117,8 @@ func (r *cleanReader) whole(size int64) error {
 	}
 	b := r.big.B[:size]
 	have := copy(b, r.left)
-	for have < len(b) { // in pieces, as each may be read on the loop's own time
+	for have < len(b) { // in pieces, as each may be read on the loop's own time, within the turn that asks
+		r.k.t.Sleep(0)
 		n, err := r.k.t.Read(r.s.file, b[have:min(have+r.size, len(b))], r.pos+int64(have))
 		switch {
 		case err != nil:
