@@ -65,8 +65,8 @@ func (s *shard) loadGroups(t *ring.Task) {
 		began := s.loop.Now()
 		l.records, l.skipped = 0, 0
 		if err := l.load(); err != nil && l.wanted() {
-			s.b.log.Error("groups cannot be loaded: their partition is not served", "partition", l.part.Index, "error", err)
 			l.g.Fail(l.epoch)
+			s.b.log.Error("groups cannot be loaded: their partition is not served", "partition", l.part.Index, "error", err)
 			continue
 		}
 		if l.skipped > 0 {
