@@ -27,7 +27,7 @@ func logCommand() *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	cmd.AddCommand(dumpCommand())
+	cmd.AddCommand(dumpCommand(), verifyCommand(), repairCommand())
 	return cmd
 }
 

@@ -106,6 +106,11 @@ func PlaceOf(dir string, o VerifyOptions) (Place, error) {
 	return Place{}, err
 }
 
+// Options are those to repair the partition's log with; Log is the caller's.
+func (p Place) Options() Options {
+	return Options{Dir: p.Dir, Config: DefaultConfig(), Clean: p.Clean, RecoveryPoint: max(p.RecoveryPoint, 0), LogStart: p.LogStart, Cleaned: max(p.tidy, 0)}
+}
+
 // Verify is VerifyPartition for a place in a log dir; it holds the checkpoints against the log, too.
 func (p Place) Verify(o VerifyOptions) (*Health, error) {
 	o.Clean, o.RecoveryPoint, o.LogStart = p.Clean, p.RecoveryPoint, p.LogStart

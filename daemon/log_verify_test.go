@@ -1,0 +1,87 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"kring/segment"
+)
+
+// damagedWords is a stopped broker with a topic of 2,000 records, of which one batch in the midst of a segment is damaged.
+func damagedWords(t *testing.T) (b *running, file string) {
+	t.Helper()
+	b = start(t, t.TempDir()+"/data", "log.segment.bytes=20000")
+	b.kring("", "topics", "create", "words", "-p", "2").ok(t)
+	b.kring(strings.Repeat("a word of forty letters, more or less so\n", 2000), "produce", "words", "-p", "0", "--max-message-bytes", "2000").ok(t)
+	b.end(syscall.SIGTERM)
+	if out := kring(t, "", "log", "verify", b.data).ok(t); !strings.Contains(out, "0 findings") {
+		t.Errorf("before the damage: %s", out)
+	}
+	logs, err := filepath.Glob(b.data + "/words-0/*.log")
+	if err != nil || len(logs) < 3 {
+		t.Fatalf("%d segments, %v", len(logs), err)
+	}
+	file = logs[1]
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[10_000] ^= 1
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return b, file
+}
+
+func TestVerifyAndRepairADamagedLog(t *testing.T) {
+	b, file := damagedWords(t)
+	found := kring(t, "", "log", "verify", b.data)
+	if found.status != 1 || !strings.HasPrefix(found.out, file+" at position ") || strings.Count(found.out, "\n") != 2 {
+		t.Errorf("status %d: %s%s", found.status, found.out, found.errOut)
+	}
+	var one segment.Finding
+	as := kring(t, "", "log", "verify", "--json", b.data+"/words-0", b.data+"/words-1")
+	if err := json.Unmarshal([]byte(as.out), &one); err != nil || as.status != 1 || one.File != file || one.Position <= 0 || one.Do == "" {
+		t.Errorf("status %d, %v: %s", as.status, err, as.out)
+	}
+	before := tree(t, b.data)
+	plan := kring(t, "", "log", "repair", "--dry-run", b.data)
+	if plan.status != 1 || !strings.Contains(plan.out, "would "+filepath.Base(file)+": copy bytes ") {
+		t.Errorf("status %d: %s", plan.status, plan.out)
+	}
+	if after := tree(t, b.data); len(after) != len(before) {
+		t.Error("a dry run changed the log dir")
+	}
+	b.run()
+	if held := kring(t, "", "log", "repair", b.data); held.status != exitLocked {
+		t.Errorf("with a broker on it: status %d: %s%s", held.status, held.out, held.errOut)
+	}
+	b.end(syscall.SIGTERM)
+	if out := kring(t, "", "log", "repair", b.data+"/words-0").ok(t); !strings.Contains(out, ".damaged") {
+		t.Errorf("repair: %s", out)
+	}
+	if out := kring(t, "", "log", "verify", b.data).ok(t); !strings.Contains(out, "0 findings, 1 note") {
+		t.Errorf("after the repair: %s", out)
+	}
+	kring(t, "", "log", "repair", "--rebuild", b.data).ok(t)
+	if out := kring(t, "", "log", "verify", "-q", b.data).ok(t); strings.Count(out, "\n") != 1 {
+		t.Errorf("after a rebuild: %s", out)
+	}
+	b.run()
+	records := strings.Count(b.kring("", "consume", "words", "-p", "0", "--from-beginning", "--exit").ok(t), "\n")
+	if records >= 2000 || records < 1900 {
+		t.Errorf("%d of 2,000 records are there; only those of one batch may be lost", records)
+	}
+}
+
+func TestVerifySaysWhatItCannotRead(t *testing.T) {
+	for _, args := range [][]string{{"/nowhere"}, {"/proc/version"}} {
+		if r := kring(t, "", append([]string{"log", "verify"}, args...)...); r.status != exitData || !strings.Contains(r.errOut, args[0]) {
+			t.Errorf("%q: status %d: %s", args, r.status, r.errOut)
+		}
+	}
+}
