@@ -182,8 +182,8 @@ func (l *Log) Aborted(dst []AbortedTxn, first, end Offset) []AbortedTxn {
 	return dst
 }
 
-// AbortedIn is Aborted for who reads r, from first on and below upTo: the index tells how far what is in r reaches, roughly, and
-// where it does not, the end of the segment.
+// AbortedIn is Aborted for who reads r, from first on and below upTo. How far r reaches is told by the newest batches, roughly by
+// the index, or by the end of the segment: what of them is in memory.
 func (l *Log) AbortedIn(dst []AbortedTxn, first, upTo Offset, r *Range) []AbortedTxn {
 	s := r.seg
 	if s == nil || r.Len == 0 {
@@ -191,7 +191,12 @@ func (l *Log) AbortedIn(dst []AbortedTxn, first, upTo Offset, r *Range) []Aborte
 	}
 	end := s.next
 	x := offsetIndex(s.index.mem)
-	if n := sort.Search(x.len(), func(i int) bool { _, p := x.at(i); return int64(p) >= r.From+r.Len }); n < x.len() {
+	if i, ok := l.recent.reach(first); ok {
+		behind := func(b recentBatch) bool { return b.base >= s.next || b.base >= s.base && int64(b.position) >= r.From+r.Len }
+		if i += sort.Search(l.recent.n-i, func(n int) bool { return behind(l.recent.at(i + n)) }); i < l.recent.n {
+			end = min(end, l.recent.at(i).base)
+		}
+	} else if n := sort.Search(x.len(), func(i int) bool { _, p := x.at(i); return int64(p) >= r.From+r.Len }); n < x.len() {
 		relative, _ := x.at(n)
 		end = s.base + Offset(relative)
 	}

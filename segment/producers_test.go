@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"testing"
+	"time"
 
 	"kring/wire/batch"
 )
@@ -187,6 +188,46 @@ func TestTransactions(t *testing.T) {
 	}
 	r.on(func() { l.HighWatermark(8) })
 	unstable(7)
+}
+
+// A reader is told of the aborted transactions in what it reads, not of all that follow.
+func TestAbortedOfWhatIsRead(t *testing.T) {
+	r := newRig(t, 9)
+	o := r.options("/data/t-0")
+	o.Config.IndexIntervalBytes = 1
+	l := r.open(o)
+	ms := r.loop.UnixMilli()
+	for i := range 50 { // at offsets 2i and 2i+1
+		r.append(l, produced(1, 0, int32(i), 1, ms, true))
+		r.appendAs(l, &Append{Data: marker(1, 0, false, 1, ms), Origin: FromCoordinator})
+		if i == 24 {
+			r.on(l.Roll)
+		}
+	}
+	r.on(func() { l.HighWatermark(100) })
+	for _, c := range []struct {
+		from        Offset
+		bytes       int
+		least, most int
+	}{{0, 300, 1, 4}, {20, 300, 1, 4}, {0, 1 << 20, 25, 25}, {60, 1 << 20, 20, 20}, {99, 1 << 20, 1, 1}} {
+		var x Range
+		done := false
+		x.Done = func(*Range) { done = true }
+		r.on(func() { done = l.Read(c.from, 100, c.bytes, true, &x) || done })
+		if err := r.w.RunUntil("read", time.Hour, func() bool { return done }); err != nil {
+			t.Fatal(err)
+		}
+		r.on(func() {
+			got := l.AbortedIn(nil, c.from, 100, &x)
+			if len(got) < c.least || len(got) > c.most || got[0].Last < c.from {
+				t.Errorf("from %d, %d bytes: %d aborted: %v", c.from, c.bytes, len(got), got)
+			}
+			x.Unpin()
+		})
+	}
+	if got := l.AbortedIn(nil, 0, 100, &Range{}); len(got) != 0 {
+		t.Errorf("nothing read: %v", got)
+	}
 }
 
 func TestProducersExpire(t *testing.T) {
