@@ -192,7 +192,9 @@ func (l *Log) AbortedIn(dst []AbortedTxn, first, upTo Offset, r *Range) []Aborte
 	end := s.next
 	x := offsetIndex(s.index.mem)
 	if i, ok := l.recent.reach(first); ok {
-		behind := func(b recentBatch) bool { return b.base >= s.next || b.base >= s.base && int64(b.position) >= r.From+r.Len }
+		behind := func(b recentBatch) bool {
+			return b.base >= s.next || b.base >= s.base && int64(b.position) >= r.From+r.Len
+		}
 		if i += sort.Search(l.recent.n-i, func(n int) bool { return behind(l.recent.at(i + n)) }); i < l.recent.n {
 			end = min(end, l.recent.at(i).base)
 		}
