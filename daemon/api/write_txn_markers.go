@@ -130,7 +130,8 @@ func (o *marked) enter() {
 			return
 		}
 	}
-	o.Begin, o.Done, o.Origin = func(*replication.Append) { o.begin() }, func(*replication.Append) { o.end(codeOf(o.Err)) }, segment.FromCoordinator
+	o.Begin, o.Done = func(*replication.Append) { o.begin() }, func(*replication.Append) { o.end(codeOf(o.Err)) }
+	o.Origin = segment.FromCoordinator
 	o.p.Enter(&o.Append)
 }
 
