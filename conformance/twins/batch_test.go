@@ -60,7 +60,8 @@ func (b batch) bytes(t *testing.T) []byte {
 }
 
 // codecs are Kafka's, by number.
-var codecs = []kgo.CompressionCodec{kgo.NoCompression(), kgo.GzipCompression(), kgo.SnappyCompression(), kgo.Lz4Compression(), kgo.ZstdCompression()}
+var codecs = []kgo.CompressionCodec{kgo.NoCompression(), kgo.GzipCompression(), kgo.SnappyCompression(),
+	kgo.Lz4Compression(), kgo.ZstdCompression()}
 
 func compress(t *testing.T, codec int8, body []byte) []byte {
 	t.Helper()

@@ -38,7 +38,7 @@ var differences = []*difference{
 	{"*.X-delete/*", "", "Kafka leaves the newest indexes long where it removes a log, and misreads it at the next start", besideLog, nil},
 	{"*/*index", killed, "kring writes a segment's indexes when it is finished; a start rebuilds those of the newest anyway", newest, nil},
 	{"*-checkpoint", killed, "they are written by clocks, which begin at other times", nil, nil},
-	{"*/*.snapshot", stopped, "after a recovery Kafka writes one at once, kring at the next roll or stop; either removes it at a start", stray, nil},
+	{"*/*.snapshot", stopped, "after a recovery Kafka writes one at once, kring when it rolls or stops; a start removes it", stray, nil},
 	{"synced-0/*.log", killed, "kring writes zeros ahead of a log that syncs each batch", nil, withoutZeros},
 }
 
@@ -68,7 +68,7 @@ func topicID(t *testing.T, name string, b []byte) []byte {
 	return before
 }
 
-// withoutZeros cuts zeros off the end, which are no entries.
+// withoutZeros cuts zeros off the end, which were written ahead.
 func withoutZeros(t *testing.T, name string, b []byte) []byte { return bytes.TrimRight(b, "\x00") }
 
 func sortedLines(t *testing.T, name string, b []byte) []byte {
@@ -173,7 +173,8 @@ func compare(t *testing.T, kafkas, ours files, when moment, what string) {
 			for at < min(len(g), len(w)) && g[at] == w[at] {
 				at++
 			}
-			t.Errorf("%s: %s differs from byte %d on: ours of %d bytes\n%s\nKafka's of %d\n%s", what, name, at, len(g), show(g, at), len(w), show(w, at))
+			t.Errorf("%s: %s differs from byte %d on: ours of %d bytes\n%s\nKafka's of %d\n%s", what, name, at,
+				len(g), show(g, at), len(w), show(w, at))
 		default:
 			continue
 		}

@@ -26,7 +26,8 @@ func commit(group, topic string, offset, ms int64) record {
 // commits stages offsets of two groups in transactions that end later.
 func (s *story) commits() {
 	for p := range int64(3) {
-		b := batch{producer: 7000 + p, transactional: true, records: []record{commit("g", "rolls", 10+p, s.base), commit("h", "rolls", 20+p, s.base)}}
+		b := batch{producer: 7000 + p, transactional: true}
+		b.records = []record{commit("g", "rolls", 10+p, s.base), commit("h", "rolls", 20+p, s.base)}
 		s.must(offsetsTopic, 0, b)
 	}
 }

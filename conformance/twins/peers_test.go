@@ -20,7 +20,8 @@ const patience = 60 * time.Second
 
 // settings are both brokers' alike. What would work in its own time is told not to, and files that wait to be removed stay.
 var settings = []string{"broker.id=1", "auto.create.topics.enable=false", "log.retention.ms=-1", "log.segment.delete.delay.ms=3600000",
-	"log.retention.check.interval.ms=300", "log.initial.task.delay.ms=300", "transaction.partition.verification.enable=false", "producer.id.expiration.ms=2147483647",
+	"log.retention.check.interval.ms=300", "log.initial.task.delay.ms=300",
+	"transaction.partition.verification.enable=false", "producer.id.expiration.ms=2147483647",
 	"log.cleaner.backoff.ms=200", "offsets.topic.num.partitions=1", "offsets.topic.replication.factor=1",
 	"log.flush.offset.checkpoint.interval.ms=3600000", "log.flush.start.offset.checkpoint.interval.ms=3600000",
 	"replica.high.watermark.checkpoint.interval.ms=3600000"}
@@ -138,7 +139,10 @@ func (w *twin) start(t *testing.T) {
 // await waits until the broker knows all topics and leads them.
 func (w *twin) await(t *testing.T) {
 	t.Helper()
-	for until := time.Now().Add(patience); !w.settled(w.ask(t, metadataRequest()).(*kmsg.MetadataResponse)); time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		if w.settled(w.ask(t, metadataRequest()).(*kmsg.MetadataResponse)) {
+			return
+		}
 		if time.Now().After(until) {
 			t.Fatalf("%s does not lead all partitions", w.name)
 		}

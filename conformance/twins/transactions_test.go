@@ -101,7 +101,8 @@ func (s *story) transactions(round int) {
 		s.t.Helper()
 		producer := id + int64(p)
 		k := line{where, producer}
-		b := batch{records: some(n+p*10, n, 150, at+int64(n*7+p)), codec: codec, producer: producer, epoch: epoch(p), sequence: sequence[k], transactional: true}
+		b := batch{records: some(n+p*10, n, 150, at+int64(n*7+p)), codec: codec, producer: producer}
+		b.epoch, b.sequence, b.transactional = epoch(p), sequence[k], true
 		if where == week {
 			for i := range b.records {
 				b.records[i].ms -= 8 * 24 * 3600 * 1000

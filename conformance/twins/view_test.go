@@ -79,7 +79,8 @@ func (s *story) producers(where, topic string, partition int32) {
 	if len(seen[0])+len(seen[1]) > 0 && !reflect.DeepEqual(seen[0], seen[1]) {
 		for i := range max(len(seen[0]), len(seen[1])) {
 			if i >= len(seen[0]) || i >= len(seen[1]) || !reflect.DeepEqual(seen[0][i], seen[1][i]) {
-				s.t.Errorf("%s: producers from number %d on: Kafka %+v, kring %+v", where, i, seen[0][min(i, len(seen[0])):], seen[1][min(i, len(seen[1])):])
+				s.t.Errorf("%s: producers from number %d on: Kafka %+v, kring %+v", where, i,
+					seen[0][min(i, len(seen[0])):], seen[1][min(i, len(seen[1])):])
 				break
 			}
 		}
@@ -157,20 +158,23 @@ func (s *story) consume(what string) {
 	s.t.Helper()
 	var seen [2]map[string]bool
 	for i, w := range s.twins {
-		cl, err := kgo.NewClient(kgo.SeedBrokers(w.addr), kgo.ConsumeTopics("txn", "txn-week", "compacted"), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		cl, err := kgo.NewClient(kgo.SeedBrokers(w.addr), kgo.ConsumeTopics("txn", "txn-week", "compacted"),
+			kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(100*time.Millisecond))
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		seen[i] = map[string]bool{}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		for len(seen[i]) < s.committed(w) && ctx.Err() == nil {
+		for want := s.committed(w); len(seen[i]) < want && ctx.Err() == nil; {
 			fetches := cl.PollFetches(ctx)
 			for _, e := range fetches.Errors() {
 				s.t.Errorf("%s: %s: consumer: %v", what, w.name, e.Err)
 			}
 			fetches.EachRecord(func(r *kgo.Record) {
-				seen[i][fmt.Sprintf("%s-%d %d %d %d %q=%q %v", r.Topic, r.Partition, r.Offset, r.ProducerID, r.Timestamp.UnixMilli(), r.Key, r.Value, r.Headers)] = true
+				text := fmt.Sprintf("%s-%d %d %d %d %q=%q %v", r.Topic, r.Partition, r.Offset, r.ProducerID, r.Timestamp.UnixMilli(),
+					r.Key, r.Value, r.Headers)
+				seen[i][text] = true
 			})
 		}
 		cancel()
