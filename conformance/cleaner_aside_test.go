@@ -63,7 +63,9 @@ func TestOneBadLogDoesNotStopTheCleaner(t *testing.T) {
 			}
 		}
 	}
-	connect := func() { cl = b.client(kgo.DisableIdempotentWrite(), kgo.ProducerLinger(0), kgo.ProducerBatchCompression(kgo.NoCompression())) }
+	connect := func() {
+		cl = b.client(kgo.DisableIdempotentWrite(), kgo.ProducerLinger(0), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	}
 	connect()
 	write(120, "t1", "t2", "t3", "t4")
 	c := b.dial()

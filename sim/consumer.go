@@ -49,9 +49,30 @@ func fetchRequest(topic string, index int32, at int64, limit, wait int32) *kmsg.
 	return m
 }
 
+// produced says whether a producer of the partition compresses so.
+func (p *partition) produced(codec batch.Codec) bool {
+	for _, x := range p.s.producers {
+		if x.p == p && x.codec == codec {
+			return true
+		}
+	}
+	return false
+}
+
+// zstdVersion is the first version of Fetch that gives zstd.
+const zstdVersion = 10
+
+// able is a version at which the partition can be read, not below v.
+func (p *partition) able(v int16) int16 {
+	if p.zstd {
+		return max(v, zstdVersion)
+	}
+	return v
+}
+
 func (c *consumer) ask() {
 	life := c.s.h.life
-	c.l.ask(fetchRequest(c.p.topic, c.p.index, c.at, c.limit, 100), c.version, func(r kmsg.Response) {
+	c.l.ask(fetchRequest(c.p.topic, c.p.index, c.at, c.limit, 100), c.p.able(c.version), func(r kmsg.Response) {
 		resp := r.(*kmsg.FetchResponse)
 		if resp.ErrorCode != 0 || len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
 			c.s.violate(fmt.Errorf("a fetch of %s was answered with %+v", c.p.name(), resp))
@@ -103,6 +124,12 @@ func (p *partition) take(at int64, r *kmsg.FetchResponseTopicPartition) (int64, 
 		p.violate("offset %d is out of range; the log did not end before %d and was not cut above %d", at, p.end, p.asked)
 		return at, false
 	case wire.KafkaStorageError, wire.NotLeaderOrFollower, wire.UnknownTopicOrPartition, wire.LeaderNotAvailable:
+		p.s.saw(code)
+		return at, false
+	case wire.UnsupportedCompressionType:
+		if p.zstd = p.produced(batch.Zstd); !p.zstd {
+			p.violate("a fetch from %d is refused for its compression, and nobody compresses with zstd", at)
+		}
 		p.s.saw(code)
 		return at, false
 	default:

@@ -19,6 +19,7 @@ type partition struct {
 	end   int64             // after the last start
 	asked int64             // deleted below: the highest offset anyone has asked for
 	start int64             // deleted below: acknowledged, and no crash since
+	zstd  bool              // a client was refused what is compressed so
 }
 
 // record is one record a producer has sent.

@@ -77,7 +77,8 @@ func (s *Story) phase() error {
 	}
 	powerLoss := false
 	switch {
-	case h.after == reboot, h.after == restart && h.name != "kill" && r.IntN(3) == 0:
+	case h.after == reboot, h.name == "lost log dir" && s.h.fatal != nil, // no word could be left in it
+		h.after == restart && h.name != "kill" && r.IntN(3) == 0:
 		s.open, powerLoss = false, true
 		s.h.crash()
 	case h.after == restart || s.h.fatal != nil:

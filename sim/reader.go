@@ -47,6 +47,7 @@ func (c *reader) ask() {
 	m := kmsg.NewPtrFetchRequest()
 	m.MaxWaitMillis, m.MinBytes, m.MaxBytes, m.SessionID, m.SessionEpoch = 100, 1, c.limit, c.session, c.epoch
 	for i, p := range c.s.partitions {
+		c.version = p.able(c.version)
 		if c.epoch > 0 && !c.changed[i] {
 			continue
 		}

@@ -133,10 +133,17 @@ func (b *Broker) dirFailed(d *dir, cause error) {
 			d.mark(t)
 			b.announce()
 			b.goOn()
+			for !d.marked && !b.stopping { // the disk may come back before we go
+				t.Sleep(markAgain)
+				d.mark(t)
+			}
 			b.upkeep.left(b)
 		})
 	})
 }
+
+// markAgain is how long a log dir that could not be marked is left alone; a stop waits so long.
+const markAgain = 100 * time.Millisecond
 
 // mark leaves word for the next start. A disk that takes no files any more has lost nothing silently.
 func (d *dir) mark(t *ring.Task) {
