@@ -115,6 +115,8 @@ func seedFrame(key, version int16) []byte {
 		m.Users = []kmsg.DescribeUserSCRAMCredentialsRequestUser{{Name: name}}
 	case *kmsg.UpdateFeaturesRequest:
 		m.FeatureUpdates = []kmsg.UpdateFeaturesRequestFeatureUpdate{{Feature: name, MaxVersionLevel: 1}}
+	case *kmsg.WriteTxnMarkersRequest:
+		m.Markers = []kmsg.WriteTxnMarkersRequestMarker{end(7, true, 1, name, 0, 9), end(7, false, 2, "__consumer_offsets", 0)}
 	case *kmsg.ListTransactionsRequest:
 		m.StateFilters = []string{name, "Ongoing"}
 	case *kmsg.ApiVersionsRequest:

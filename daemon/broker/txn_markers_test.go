@@ -1,7 +1,10 @@
 package broker
 
 import (
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"os"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -103,4 +106,36 @@ func TestTransactionsNeedACoordinatorsWord(t *testing.T) {
 		t.Errorf("answered %v", code)
 	}
 	s.stop()
+}
+
+// TestMarkersAreAnsweredAsByKafka sends what Kafka's brokers were seen to send.
+func TestMarkersAreAnsweredAsByKafka(t *testing.T) {
+	text, err := os.ReadFile("testdata/write-txn-markers.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []struct{ Request, Response string }
+	if err := json.Unmarshal(text, &all); err != nil || len(all) == 0 {
+		t.Fatal(len(all), err)
+	}
+	for _, loops := range []int{1, 2, 4} {
+		s := newSim(t, loops, 7)
+		s.start()
+		c := connect(t, s)
+		for _, topic := range []string{"t1", "ta", "__consumer_offsets"} {
+			c.createTopic(topic, 3)
+		}
+		for i, x := range all {
+			request, err := hex.DecodeString(x.Request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.send(request)
+			got, err := c.read(len(x.Response) / 2)
+			if err != nil || hex.EncodeToString(got) != x.Response {
+				t.Errorf("%d loops, request %d: answer\n%x (%v)\nKafka's\n%s", loops, i, got, err, x.Response)
+			}
+		}
+		s.stop()
+	}
 }
