@@ -1,17 +1,27 @@
 package coordinator
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Expire forgets offsets that nobody has used for the time of retention, and empty groups without offsets (KIP-211). It is
 // called each offsets.retention.check.interval.ms.
-func (s *Shard) Expire(now Now) {
+func (s *Shard) Expire(now Now) { s.ExpireSome(len(s.order), math.MaxInt, now) }
+
+// ExpireSome is Expire for a part of the groups, at most from many and until about most offsets were looked at. It gives how many are
+// left: what to go on with in another turn, until that is 0. A group that comes or goes meanwhile may be missed until the next time.
+func (s *Shard) ExpireSome(from, most int, now Now) (left int) {
 	if s.life != serving {
-		return
+		return 0
 	}
 	defer s.answer()
-	for i := len(s.order) - 1; i >= 0; i-- { // backwards, since a group may go
-		s.expire(s.order[i], now)
+	for left = min(from, len(s.order)); left > 0 && most > 0; { // backwards, since a group may go
+		left--
+		most -= 1 + len(s.order[left].offsets.entries.slots)
+		s.expire(s.order[left], now)
 	}
+	return left
 }
 
 func (s *Shard) expire(g *group, now Now) {

@@ -227,9 +227,23 @@ func (l *loader) marker(b []byte) error {
 	return rs.Err
 }
 
+// expirePiece is how many offsets are looked at before others have their turn: less than a millisecond.
+const expirePiece = 20_000
+
 // expireGroups forgets what groups have not used for long.
 func (b *Broker) expireGroups(t *ring.Task) {
-	b.eachGroups(t, func(g *api.GroupShard, now coordinator.Now) { g.Expire(now) })
+	b.each(t, func(s *shard, done func()) {
+		ring.Go(s.loop, func(t *ring.Task) {
+			for g := range s.ctx.GroupShards() {
+				for left := g.Groups(); left > 0; {
+					left = g.ExpireSome(left, expirePiece, coordinator.Now{Mono: s.loop.Now(), UnixMilli: s.loop.UnixMilli()})
+					g.Settle()
+					t.Suspend(func(wake func()) { post(s.loop, wake) })
+				}
+			}
+			done()
+		})
+	})
 }
 
 // topicDeleted forgets the offsets of a topic that is gone.
@@ -242,18 +256,4 @@ func (b *Broker) topicDeleted(name string) {
 			}
 		})
 	}
-}
-
-// eachGroups calls fn for the groups of each partition, one in a turn.
-func (b *Broker) eachGroups(t *ring.Task, fn func(g *api.GroupShard, now coordinator.Now)) {
-	b.each(t, func(s *shard, done func()) {
-		ring.Go(s.loop, func(t *ring.Task) {
-			for g := range s.ctx.GroupShards() {
-				fn(g, coordinator.Now{Mono: s.loop.Now(), UnixMilli: s.loop.UnixMilli()})
-				g.Settle()
-				t.Suspend(func(wake func()) { post(s.loop, wake) })
-			}
-			done()
-		})
-	})
 }
