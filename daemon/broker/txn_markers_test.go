@@ -96,6 +96,24 @@ func TestMarkersEndTransactions(t *testing.T) {
 	}
 }
 
+// TestStableIsNotBeforeTheLogStart: what was deleted of an open transaction holds nobody back.
+func TestStableIsNotBeforeTheLogStart(t *testing.T) {
+	s := newSim(t, 1, 6)
+	s.start("transaction.partition.verification.enable=false")
+	c := connect(t, s)
+	c.createTopic("a", 1)
+	for i := range int32(4) {
+		c.produceIn("x", "a", 0, transactional(7, 0, i))
+	}
+	m := kmsg.NewPtrDeleteRecordsRequest()
+	m.Topics = []kmsg.DeleteRecordsRequestTopic{{Topic: "a", Partitions: []kmsg.DeleteRecordsRequestTopicPartition{{Offset: 2}}}}
+	ask[*kmsg.DeleteRecordsResponse](c, m, 2)
+	if got := c.fetch("a", 0, 2, 0); got.LogStartOffset != 2 || got.LastStableOffset != 2 {
+		t.Errorf("start %d, stable %d", got.LogStartOffset, got.LastStableOffset)
+	}
+	s.stop()
+}
+
 // TestTransactionsNeedACoordinatorsWord: unless it is told otherwise, the broker takes no batch of a transaction nobody has begun.
 func TestTransactionsNeedACoordinatorsWord(t *testing.T) {
 	s := newSim(t, 1, 6)
