@@ -67,32 +67,51 @@ func dialZooKeeper(ctx context.Context, name string, timeout time.Duration) (*en
 		}
 		return c, err
 	}
-	conn, events, err := zk.Connect(servers, max(timeout, 4*time.Second), zk.WithLogger(quietZooKeeper{}), zk.WithDialer(dial))
-	if err != nil {
-		return nil, wrong("--zookeeper %s: %w", name, err)
-	}
-	late := time.NewTimer(timeout)
-	defer late.Stop()
-	for {
-		select {
-		case e := <-events:
-			if e.State == zk.StateHasSession {
-				context.AfterFunc(ctx, conn.Close)
-				go drainEvents(events)
-				return &ensemble{conn, name, chroot, ctx}, nil
-			}
-			continue
-		case <-ctx.Done():
-			conn.Close()
-			return nil, ctx.Err()
-		case <-late.C:
+	for until := time.Now().Add(timeout); ; {
+		conn, events, err := zk.Connect(servers, sessionTimeout, zk.WithLogger(quietZooKeeper{}), zk.WithDialer(dial))
+		if err != nil {
+			return nil, wrong("--zookeeper %s: %w", name, err)
 		}
-		conn.Close()
+		if hasSession(ctx, events, min(time.Until(until), sessionPatience)) {
+			context.AfterFunc(ctx, conn.Close)
+			go drainEvents(events)
+			return &ensemble{conn, name, chroot, ctx}, nil
+		}
+		go conn.Close() // it takes its time without a session
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if time.Now().Before(until) {
+			continue
+		}
 		cause, _ := last.Load().(string)
 		if cause == "" {
 			cause = "no session within " + timeout.String()
 		}
 		return nil, fmt.Errorf("no ZooKeeper answers at %s: %s; --zookeeper says where to look", name, cause)
+	}
+}
+
+// A server that has just started may take a connection and never answer on it: another one is tried then.
+const (
+	sessionTimeout  = 10 * time.Second
+	sessionPatience = 3 * time.Second
+)
+
+func hasSession(ctx context.Context, events <-chan zk.Event, patience time.Duration) bool {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for {
+		select {
+		case e := <-events:
+			if e.State == zk.StateHasSession {
+				return true
+			}
+		case <-ctx.Done():
+			return false
+		case <-late.C:
+			return false
+		}
 	}
 }
 

@@ -48,6 +48,7 @@ func (h *house) hold(t *testing.T, p promised, streams []*stream, when string) {
 		records := h.read(t, s.topic, s.partition, o.Offset)
 		s.compare(t, records, p.records[s], when)
 	}
+	t.Logf("all is read after %v", time.Since(began).Round(time.Millisecond))
 	offsets, err := fetchOffsets(adm)
 	if err != nil {
 		t.Fatalf("%s: %v", when, err)

@@ -21,18 +21,27 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// dial is a session of our own with a ZooKeeper.
+// dial is a session of our own with a ZooKeeper. One that has just started may not answer on the first connection.
 func dial(t *testing.T, addr string) *zk.Conn {
 	t.Helper()
-	c, events, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogger(quiet{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	for e := range events {
-		if e.State == zk.StateHasSession {
-			return c
+	for until := time.Now().Add(patience); time.Now().Before(until); {
+		c, events, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogger(quiet{}))
+		if err != nil {
+			t.Fatal(err)
 		}
+		late := time.After(5 * time.Second)
+		for waiting := true; waiting; {
+			select {
+			case e := <-events:
+				if e.State == zk.StateHasSession {
+					t.Cleanup(c.Close)
+					return c
+				}
+			case <-late:
+				waiting = false
+			}
+		}
+		c.Close()
 	}
 	t.Fatal("no session")
 	return nil
