@@ -14,7 +14,7 @@ import (
 
 // TestTwinsAfterAKill kills both brokers, damages what they leave alike, and has each recover its own files and then the other's.
 func TestTwinsAfterAKill(t *testing.T) {
-	s := &story{t: t, twins: startTwins(t), base: time.Now().Add(-time.Hour).UnixMilli()}
+	s := newStory(t)
 	s.topics()
 	s.plain(0)
 	s.idempotent(0)

@@ -50,6 +50,13 @@ type story struct {
 	twins  []*twin
 	base   int64 // the first records' timestamp, Unix ms
 	killed bool  // how the brokers were stopped last
+	begun  time.Time
+}
+
+func newStory(t *testing.T) *story {
+	s := &story{t: t, begun: time.Now(), base: time.Now().Add(-time.Hour).UnixMilli()}
+	s.twins = startTwins(t)
+	return s
 }
 
 // same sends a request to both; the answers must be equal. what tells of them.

@@ -8,7 +8,7 @@ import (
 
 // TestTwins stops both brokers in order, twice, and then gives each the other's files.
 func TestTwins(t *testing.T) {
-	s := &story{t: t, twins: startTwins(t), base: time.Now().Add(-time.Hour).UnixMilli()}
+	s := newStory(t)
 	s.topics()
 	s.plain(0)
 	s.idempotent(0)
@@ -79,5 +79,6 @@ func (s *story) compare(what string) {
 	if s.killed {
 		when = killed
 	}
+	s.t.Logf("%s: %v since the brokers were begun", what, time.Since(s.begun).Round(time.Millisecond))
 	compare(s.t, readDir(s.t, s.twins[0].dir), readDir(s.t, s.twins[1].dir), when, what)
 }

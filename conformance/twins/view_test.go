@@ -31,6 +31,7 @@ func (s *story) view(what string) {
 		}
 	}
 	s.consume(what)
+	s.t.Logf("%s: seen after %v", what, time.Since(s.begun).Round(time.Millisecond))
 }
 
 // offsets asks for the first, last, last stable and largest, and for some times between.
