@@ -15,7 +15,7 @@ OUTSIDE  := kring/conformance
 
 export CGO_ENABLED ?= 0
 
-.PHONY: build run test tools check unit race fuzz sim bench bench-compare conformance suites swap twins kernel install package clean
+.PHONY: build run test tools check unit race fuzz sim bench bench-compare conformance suites swap twins power kernel install package clean
 
 # One static binary.
 build:
@@ -56,6 +56,10 @@ swap: tools build
 # The same requests, crashes and damage to a live Kafka and to kring, and every file compared; most of it is in make conformance too.
 twins: tools build
 	KRING=$(CURDIR)/bin/kring TWINS=long $(GO) test -count=1 -timeout 20m -v ./conformance/twins
+
+# The power is cut CUTS times at random moments of a logged disk, on ext4 and on XFS.
+power: tools build
+	KRING=$(CURDIR)/bin/kring POWER_CUTS=$${CUTS:-100} $(GO) test -count=1 -timeout 60m -v -run TestPowerCut ./conformance
 
 # The ring's tests on Debian's own kernel (6.1 on Debian 12), emulated.
 kernel:

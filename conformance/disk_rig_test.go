@@ -67,7 +67,13 @@ func newDisk(t *testing.T, kind string) *disk {
 }
 
 func (d *disk) mount()   { d.t.Helper(); shell(d.t, "mount "+d.loop+" "+d.at) }
-func (d *disk) unmount() { d.t.Helper(); shell(d.t, "umount "+d.at) }
+func (d *disk) unmount() { d.t.Helper(); unmount(d.t, d.at) }
+
+// unmount waits for the kernel to close what a killed broker's ring had open, which it does a little after the process is gone.
+func unmount(t *testing.T, at string) {
+	t.Helper()
+	within(t, 10*time.Second, "umount "+at, func() bool { return exec.Command("umount", at).Run() == nil })
+}
 
 // mend does what an operator would: the file system is unmounted and mounted again, and with it goes what only memory had.
 func (d *disk) mend() {
