@@ -59,6 +59,7 @@ var house = map[string]room{
 	"conformance/systemd": {}, // tests only: the installed service on a machine of its own
 	"conformance/trees":   {}, // tests only: its metadata beside Kafka's
 	"conformance/twins":   {}, // tests only: its files beside Kafka's
+	"conformance/golden":  {}, // tests only: started on log dirs that Kafka left
 
 	"conformance/swap":   {}, // tests only: one data directory under Kafka and kring in turn
 	"conformance/suites": {}, // tests only: what client libraries test brokers with

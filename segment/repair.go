@@ -12,15 +12,16 @@ import (
 func (h *Health) Plan(rebuild bool) (steps []string) {
 	for _, d := range h.damaged {
 		for _, hole := range d.holes {
-			steps = append(steps, fmt.Sprintf("%s: copy bytes %d to %d to %s, and take them out", fileName(d.base, logSuffix), hole[0], hole[1]-1,
-				asideName(d.base, hole[0], 0)))
+			steps = append(steps, fmt.Sprintf("%s: copy bytes %d to %d to %s, and take them out",
+				fileName(d.base, logSuffix), hole[0], hole[1]-1, asideName(d.base, hole[0], 0)))
 		}
 	}
 	switch {
 	case rebuild:
 		steps = append(steps, "make all indexes, leader epochs and producer snapshots anew from the batches")
 	case h.Rebuild >= 0:
-		steps = append(steps, fmt.Sprintf("make indexes and producer snapshots anew from the batches, from %s on", fileName(h.Rebuild, logSuffix)))
+		steps = append(steps, fmt.Sprintf("make indexes and producer snapshots anew from the batches, from %s on",
+			fileName(h.Rebuild, logSuffix)))
 	}
 	return steps
 }
@@ -66,7 +67,8 @@ func (l *Log) takeOut(t *ring.Task, d damagedSegment) error {
 	defer s.close()
 	defer s.unpin()
 	if now, _, err := t.Size(s.file); err != nil || now != d.size {
-		return fmt.Errorf("%s has changed since it was verified (%d bytes, not %d): %w", s.path(logSuffix), now, d.size, errors.Join(err, ErrMalformed))
+		return fmt.Errorf("%s has changed since it was verified (%d bytes, not %d): %w",
+			s.path(logSuffix), now, d.size, errors.Join(err, ErrMalformed))
 	}
 	kept := [][2]int64{}
 	from := int64(0)

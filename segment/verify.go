@@ -201,7 +201,8 @@ func (v *verifier) snapshots() error {
 		case err != nil:
 			v.tell(name, -1, doNothing, "%v; a start makes the producers' state of the batches", err)
 		case beyond >= 0:
-			v.tell(name, -1, "remove it: a start makes the producers' state of the batches", "it knows of a record at %d, which lies behind it", beyond)
+			v.tell(name, -1, "remove it: a start makes the producers' state of the batches",
+				"it knows of a record at %d, which lies behind it", beyond)
 		case len(v.bases) > 0 && o == v.bases[0]:
 			_ = v.prods.load(b, o, 0, 1<<62)
 		}
@@ -214,15 +215,17 @@ func (v *verifier) end() {
 	v.health.End = v.next
 	n := len(v.snaps)
 	if v.o.Clean && n > 0 && v.snaps[n-1] == v.o.RecoveryPoint && v.next < v.o.RecoveryPoint {
-		v.tell(fileName(v.bases[len(v.bases)-1], logSuffix), -1, "restore it from a copy or another replica; a start goes on behind what is missing",
-			"records from %d to %d are missing: the last stop was clean and left the log's end at %d", v.next, v.o.RecoveryPoint-1, v.o.RecoveryPoint)
+		v.tell(fileName(v.bases[len(v.bases)-1], logSuffix), -1,
+			"restore it from a copy or another replica; a start goes on behind what is missing",
+			"records from %d to %d are missing: the last stop was clean, and left the log's end there", v.next, v.o.RecoveryPoint-1)
 	}
 	if len(v.bases) > 0 && v.o.LogStart > v.next {
 		v.tell(fileName(v.bases[0], logSuffix), -1, "compare "+logStartFile+": a start begins the log anew there",
 			"the log ends at %d, before its start at %d", v.next, v.o.LogStart)
 	}
 	if last := v.epochs.latest(); v.known && last >= 0 && v.epochs[len(v.epochs)-1].start > v.next {
-		v.tell(epochsFile, -1, doNothing, "leader epoch %d begins at %d, behind the log's end at %d", last, v.epochs[len(v.epochs)-1].start, v.next)
+		v.tell(epochsFile, -1, doNothing, "leader epoch %d begins at %d, behind the log's end at %d",
+			last, v.epochs[len(v.epochs)-1].start, v.next)
 	}
 }
 

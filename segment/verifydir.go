@@ -108,7 +108,10 @@ func PlaceOf(dir string, o VerifyOptions) (Place, error) {
 
 // Options are those to repair the partition's log with; Log is the caller's.
 func (p Place) Options() Options {
-	return Options{Dir: p.Dir, Config: DefaultConfig(), Clean: p.Clean, RecoveryPoint: max(p.RecoveryPoint, 0), LogStart: p.LogStart, Cleaned: max(p.tidy, 0)}
+	return Options{
+		Dir: p.Dir, Config: DefaultConfig(), Clean: p.Clean,
+		RecoveryPoint: max(p.RecoveryPoint, 0), LogStart: p.LogStart, Cleaned: max(p.tidy, 0),
+	}
 }
 
 // Verify is VerifyPartition for a place in a log dir; it holds the checkpoints against the log, too.
