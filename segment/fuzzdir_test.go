@@ -21,8 +21,8 @@ func dirFiles(tb testing.TB, archive string) (names []string, files map[string][
 	return names, files
 }
 
-// FuzzLogDir damages one file of a whole log dir, which was stopped cleanly or killed, puts a file of any name and content into it, and starts
-// on it twice. Whatever they are: the start does not crash, names what is wrong if it refuses, and serves no record that was not written.
+// FuzzLogDir damages one file of a whole log dir, which was stopped cleanly or killed, puts a file of any name and content into it,
+// and starts on it twice. Whatever they are: the start does not crash, names what is wrong if it refuses, and serves no record that was not written.
 func FuzzLogDir(f *testing.F) {
 	names, _ := dirFiles(f, "clean")
 	for i := range names {
@@ -30,9 +30,11 @@ func FuzzLogDir(f *testing.F) {
 		f.Add(true, uint16(i), uint32(8), []byte{0x7f, 0xff, 0xff, 0xff}, "")
 		f.Add(false, uint16(i), uint32(3), []byte{}, "")
 	}
-	for _, name := range []string{"00000000000000000000.log.swap", "00000000000000000000.index.swap", "00000000000000000015.log.cleaned", "5.log",
-		"00000000000000000007.log", "00000000000000000099.snapshot", "00000000000000000000.txnindex", "x.log", "leader-epoch-checkpoint.tmp", ".log", "-1.log"} {
-		f.Add(true, uint16(0), uint32(1<<31), []byte("what is this, a batch? It is neither that nor an index, nor anything else"), "rolls-0/"+name)
+	junk := []byte("what is this, a batch? It is neither that nor an index, nor anything else")
+	for _, name := range []string{"00000000000000000000.log.swap", "00000000000000000000.index.swap", "00000000000000000015.log.cleaned",
+		"00000000000000000007.log", "00000000000000000099.snapshot", "00000000000000000000.txnindex", "leader-epoch-checkpoint.tmp",
+		"x.log", "5.log", ".log", "-1.log"} {
+		f.Add(true, uint16(0), uint32(1<<31), junk, "rolls-0/"+name)
 		f.Add(false, uint16(0), uint32(1<<31), []byte(nil), "txn-0/"+name)
 	}
 	f.Fuzz(func(t *testing.T, clean bool, which uint16, at uint32, with []byte, extra string) {
@@ -53,7 +55,8 @@ func FuzzLogDir(f *testing.F) {
 			r.m.WriteFile("/"+name, b)
 		}
 		if strings.Count(extra, "/") == 1 && strings.HasPrefix(extra, "rolls-0/") || strings.HasPrefix(extra, "txn-0/") {
-			if rest := extra[strings.IndexByte(extra, '/')+1:]; rest != "" && rest != "." && rest != ".." && !strings.ContainsAny(rest, "/\x00") && len(rest) < 200 {
+			rest := extra[strings.IndexByte(extra, '/')+1:]
+			if rest != "" && rest != "." && rest != ".." && !strings.ContainsAny(rest, "/\x00") && len(rest) < 200 {
 				r.m.WriteFile("/logdir-"+archive+"/"+extra, bytes.Clone(with))
 			}
 		}

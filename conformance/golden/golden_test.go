@@ -83,7 +83,8 @@ func handOver(t *testing.T, name string, e expected) {
 	run(t, "store", "import", "--zookeeper", "127.0.0.1:"+zkPort, "--log-dir", data)
 
 	settings := []string{"broker.id=4", "log.index.size.max.bytes=4096", "log.retention.ms=-1", "log.cleaner.enable=false",
-		"transaction.abort.timed.out.transaction.cleanup.interval.ms=3600000", "offsets.topic.num.partitions=3", "transaction.state.log.num.partitions=3", "offsets.retention.minutes=2147483647"}
+		"transaction.abort.timed.out.transaction.cleanup.interval.ms=3600000",
+		"offsets.topic.num.partitions=3", "transaction.state.log.num.partitions=3", "offsets.retention.minutes=2147483647"}
 	addr := "127.0.0.1:" + port
 	stop := startKring(t, append([]string{"log.dirs=" + data, "listeners=PLAINTEXT://" + addr}, settings...))
 	byKring := look(t, addr, e)
@@ -92,7 +93,8 @@ func handOver(t *testing.T, name string, e expected) {
 	run(t, "log", "verify", "-q", data)
 	run(t, "store", "export", "--zookeeper", "127.0.0.1:"+zkPort, "--log-dir", data)
 
-	peers(t, append([]string{"kafka", dir + "/kafka", "port=" + port, "zookeeper.connect=127.0.0.1:" + zkPort, "log.dirs=" + data}, settings...)...)
+	kafka := []string{"kafka", dir + "/kafka", "port=" + port, "zookeeper.connect=127.0.0.1:" + zkPort, "log.dirs=" + data}
+	peers(t, append(kafka, settings...)...)
 	byKafka := look(t, addr, e)
 	peers(t, "stop", dir+"/kafka")
 	compare(t, "Kafka behind kring", byKafka, e)
@@ -114,12 +116,14 @@ func compare(t *testing.T, who string, got map[string]found, e expected) {
 			continue
 		}
 		s := x.Summary
-		want := found{Start: s.LogStartOffset, End: s.LogEndOffset, Stable: s.LastStableOffset, MaxTime: s.MaxTimestamp, MaxTimeAt: s.MaxTimestampOffset}
+		want := found{Start: s.LogStartOffset, End: s.LogEndOffset, Stable: s.LastStableOffset,
+			MaxTime: s.MaxTimestamp, MaxTimeAt: s.MaxTimestampOffset}
 		if r, ok := e.AfterRecovery[p]; ok {
 			want.Start, want.End, want.Stable = r.LogStartOffset, r.HighWatermark, r.LastStableOffset
 		}
 		g := got[p]
-		if g.Start != want.Start || g.End != want.End || g.Stable != want.Stable || g.MaxTime != want.MaxTime || g.MaxTimeAt != want.MaxTimeAt {
+		if g.Start != want.Start || g.End != want.End || g.Stable != want.Stable ||
+			g.MaxTime != want.MaxTime || g.MaxTimeAt != want.MaxTimeAt {
 			t.Errorf("%s: %s finds %+v, want %+v", p, who, g, want)
 		}
 		if got := ranges(g.Uncommitted); got != x.ReadUncommitted && !strings.HasPrefix(p, "__") { // nobody asked for those
@@ -186,8 +190,10 @@ func look(t *testing.T, addr string, e expected) map[string]found {
 	return all
 }
 
+type question = func(context.Context, ...string) (kadm.ListedOffsets, error)
+
 // offset asks until the partition has its leader.
-func offset(ctx context.Context, t *testing.T, ask func(context.Context, ...string) (kadm.ListedOffsets, error), topic string, i int32) kadm.ListedOffset {
+func offset(ctx context.Context, t *testing.T, ask question, topic string, i int32) kadm.ListedOffset {
 	t.Helper()
 	for {
 		offsets, err := ask(ctx, topic)
@@ -207,7 +213,8 @@ func offset(ctx context.Context, t *testing.T, ask func(context.Context, ...stri
 func consume(ctx context.Context, t *testing.T, addr, partition string, end int64, how kgo.IsolationLevel) (offsets []int64) {
 	t.Helper()
 	topic, i := split(partition)
-	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.FetchIsolationLevel(how), kgo.FetchMaxWait(50*time.Millisecond), kgo.KeepControlRecords(),
+	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.FetchIsolationLevel(how), kgo.FetchMaxWait(50*time.Millisecond),
+		kgo.KeepControlRecords(),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {i: kgo.NewOffset().AtStart()}}))
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +290,8 @@ func plant(t *testing.T, addr string, e expected) {
 	}
 	for topic, partitions := range topics {
 		assigned, _ := json.Marshal(partitions)
-		put("/brokers/topics/"+topic, fmt.Sprintf(`{"removing_replicas":{},"partitions":%s,"topic_id":"%s","adding_replicas":{},"version":3}`, assigned, ids[topic]))
+		put("/brokers/topics/"+topic, fmt.Sprintf(
+			`{"removing_replicas":{},"partitions":%s,"topic_id":"%s","adding_replicas":{},"version":3}`, assigned, ids[topic]))
 		put("/config/topics/"+topic, `{"version":1,"config":{}}`)
 		for i := range partitions {
 			put("/brokers/topics/"+topic+"/partitions/"+i+"/state", fmt.Sprintf(
