@@ -122,11 +122,7 @@ func (b *Broker) dirFailed(d *dir, cause error) {
 	}
 	b.upkeep.busy++
 	b.spread(func(s *shard, done func()) {
-		for _, r := range s.replicas() {
-			if r.dir == d {
-				r.log.Fail(cause)
-			}
-		}
+		s.fail(d, cause)
 		done()
 	}, func() {
 		ring.Go(b.loop, func(t *ring.Task) {
@@ -140,6 +136,27 @@ func (b *Broker) dirFailed(d *dir, cause error) {
 			b.upkeep.left(b)
 		})
 	})
+}
+
+// fail takes the logs of a log dir offline.
+func (s *shard) fail(d *dir, cause error) {
+	for _, r := range s.replicas() {
+		if r.dir == d {
+			r.log.Fail(cause)
+		}
+	}
+}
+
+// failLate does it for logs that were being opened when their log dir failed.
+func (b *Broker) failLate(t *ring.Task) {
+	for _, d := range b.dirs {
+		if cause := d.failed; cause != nil {
+			b.each(t, func(s *shard, done func()) {
+				s.fail(d, cause)
+				done()
+			})
+		}
+	}
 }
 
 // markAgain is how long a log dir that could not be marked is left alone; a stop waits so long.
@@ -307,6 +324,7 @@ func (u *unmade) retry(t *ring.Task, b *Broker) {
 			}
 		}
 	}
+	b.failLate(t)
 	if len(back) > 0 && !b.stopping {
 		b.log.Info("logs could be opened at last", "partitions", len(back))
 		b.ctl.ReplicasBack(back)

@@ -326,3 +326,52 @@ func TestRemovedPartitionDirectory(t *testing.T) {
 		t.Error("the log dir that is well was not marked clean")
 	}
 }
+
+// TestStartWithAPartitionThatCannotBeOpened: who may not read a partition's directory loses that partition; a disk that fails to read it
+// loses the log dir. Neither is marked clean, and both are well when the cause is gone.
+func TestStartWithAPartitionThatCannotBeOpened(t *testing.T) {
+	const dirs = "log.dirs=/data,/more"
+	for cause, whole := range map[syscall.Errno]bool{syscall.EACCES: false, syscall.EIO: true} {
+		s := newSim(t, 2, 1)
+		s.start(dirs)
+		c := connect(t, s)
+		c.createTopic("k", 6)
+		for i := range int32(6) {
+			c.produce("k", i, 1, words("before"))
+		}
+		there := s.inDir("/more", "k", 6)
+		s.stop()
+		s.m.FailNext("list", fmt.Sprintf("/more/k-%d", there[1]), 0, 1000, cause)
+		s.start(dirs)
+		c = connect(t, s)
+		offlineEverywhere(t, c, "k", there[1])
+		for _, i := range []int32{there[0], there[2]} {
+			if whole {
+				offlineEverywhere(t, c, "k", i)
+			} else if got := c.all("k", i); !slices.Equal(got, []string{"before"}) {
+				t.Errorf("%v: partition %d: %v", cause, i, got)
+			}
+		}
+		for _, i := range s.inDir("/data", "k", 6) {
+			if got := c.all("k", i); !slices.Equal(got, []string{"before"}) {
+				t.Errorf("%v: partition %d of the other log dir: %v", cause, i, got)
+			}
+		}
+		if failed := wire.Code(describeDirs(c)["/more"].ErrorCode) == wire.KafkaStorageError; failed != whole {
+			t.Errorf("%v: the log dir is offline: %v", cause, failed)
+		}
+		s.on0stop()
+		if s.has("/more/.kafka_cleanshutdown") || !s.has("/data/.kafka_cleanshutdown") {
+			t.Errorf("%v: the wrong log dirs were marked clean", cause)
+		}
+		s.m.CalmDown()
+		s.start(dirs)
+		c = connect(t, s)
+		for i := range int32(6) {
+			if got := c.all("k", i); !slices.Equal(got, []string{"before"}) {
+				t.Errorf("%v: partition %d at last: %v", cause, i, got)
+			}
+		}
+		s.stop()
+	}
+}

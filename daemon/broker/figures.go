@@ -130,7 +130,7 @@ func (f *Figures) add(r *replica, most int) {
 	sum.Partitions++
 	sum.Segments += p.Segments
 	sum.Bytes += p.Bytes
-	if p.Offline {
+	if p.Offline && r.part != nil { // others are counted with their topic
 		sum.Offline++
 	}
 	if len(f.Partitions) < most {

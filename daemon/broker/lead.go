@@ -64,6 +64,7 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 		s.tasks(len(mine), func(t *ring.Task, i int) { mine[i].err = s.lead(t, mine[i]) }, done)
 	}, func() {
 		errs := make([]error, len(orders))
+		late := false
 		for i := range orders {
 			o := &orders[i]
 			if errs[i] = o.err; errs[i] != nil && o.dir != nil && !o.missing {
@@ -71,20 +72,30 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 					b.log.Error("partition is offline", "topic", o.Topic, "partition", o.Partition, "error", errs[i])
 				}
 				b.openFailed(&o.opening, o.err)
+			} else if errs[i] == nil && o.dir.failed != nil { // while its log was opened
+				errs[i] = segment.ErrOffline
+				late = true
 			} else if errs[i] == nil {
 				b.unmade.drop(o.at)
 			}
+		}
+		if late {
+			ring.Go(b.loop, func(t *ring.Task) {
+				b.failLate(t)
+				done(errs)
+			})
+			return
 		}
 		done(errs)
 	})
 }
 
 // lead does as one partition of a LeaderAndIsr says.
-func (s *shard) lead(t *ring.Task, o *order) error {
+func (s *shard) lead(t *ring.Task, o *order) (err error) {
 	r := s.byName[o.at]
 	defer func() {
 		if topic := s.ctx.Topic([]byte(o.Topic)); topic != nil {
-			topic.SetOffline(o.Partition, s.byName[o.at] == nil)
+			topic.SetOffline(o.Partition, err != nil && topic.Partition(o.Partition) == nil)
 		}
 	}()
 	if r == nil && o.missing {

@@ -65,6 +65,7 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 		}, done)
 	})
 	p.end(t)
+	b.failLate(t)
 	b.trust(t)
 	b.log.Info("logs loaded", "partitions", total, "recovered.segments", p.sum.Segments, "recovered.bytes", p.sum.Bytes,
 		"took", (b.loop.Now() - began).Round(time.Millisecond))
