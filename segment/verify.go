@@ -215,8 +215,11 @@ func (v *verifier) end() {
 	v.health.End = v.next
 	n := len(v.snaps)
 	if v.o.Clean && n > 0 && v.snaps[n-1] == v.o.RecoveryPoint && v.next < v.o.RecoveryPoint {
-		v.tell(fileName(v.bases[len(v.bases)-1], logSuffix), -1,
-			"restore it from a copy or another replica; a start goes on behind what is missing",
+		last := v.o.LogStart // there may be no log at all
+		if len(v.bases) > 0 {
+			last = v.bases[len(v.bases)-1]
+		}
+		v.tell(fileName(last, logSuffix), -1, "restore it from a copy or another replica; a start goes on behind what is missing",
 			"records from %d to %d are missing: the last stop was clean, and left the log's end there", v.next, v.o.RecoveryPoint-1)
 	}
 	if len(v.bases) > 0 && v.o.LogStart > v.next {

@@ -114,3 +114,20 @@ func TestVerifyNamesTheDamagedFile(t *testing.T) {
 		}
 	}
 }
+
+// A partition whose segments are all gone, but not the snapshot of a clean stop, is told of.
+func TestVerifyTellsOfAPartitionWithoutSegments(t *testing.T) {
+	files := unpack(t, "logdir-clean.tar.gz")
+	const dir = "logdir-clean/txn-0/"
+	for name := range files {
+		if strings.HasPrefix(name, dir) && strings.HasSuffix(name, logSuffix) {
+			delete(files, name)
+		}
+	}
+	for _, f := range verifyAll(t, "logdir-clean", files) {
+		if f.File == dir+fileName(0, logSuffix) && strings.Contains(f.What, "are missing") && !f.Harmless {
+			return
+		}
+	}
+	t.Error("nothing said that records are missing")
+}
