@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -135,10 +136,15 @@ func (l *loop) List(dir string, op *Op) {
 	})
 }
 
-// SyncDir makes names in dir durable, on a helper.
+// SyncDir makes names in dir durable, on a helper. It waits a little for a descriptor: who asks has written already, and could only take
+// it for a disk that fails.
 func (l *loop) SyncDir(dir string, op *Op) {
 	l.help(op, func() (int64, []Entry, error) {
 		d, err := os.Open(dir)
+		for tries := 0; tries < 100 && NoDescriptors(err); tries++ {
+			time.Sleep(20 * time.Millisecond)
+			d, err = os.Open(dir)
+		}
 		if err != nil {
 			return 0, nil, err
 		}

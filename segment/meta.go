@@ -131,7 +131,7 @@ func (l *Log) saveEpochs() {
 				l.epochsNew = true
 				l.epochsBusy = false
 				l.notify()
-				if ring.NoSpace(err) {
+				if ring.NoSpace(err) || ring.NoDescriptors(err) {
 					l.noRoom("writing leader epochs", 0, err)
 				} else {
 					l.fail("writing leader epochs", err)
