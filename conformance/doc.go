@@ -12,6 +12,10 @@
 // prints of a live Kafka 3.9; what a library cannot do is a step too, "unsupported" with the library's reason. tools installs them under
 // KRING_CACHE, and asks nobody again until a lock file changes. CLIENTS=kafkajs,java-4 names those to run.
 //
+// Disks are broken for real, which needs root: file systems in loop devices that are full, become read-only or are shut down, whose
+// backing store ends or takes no more, and a disk of QEMU's whose log of writes and flushes says what a power cut may leave
+// (POWER_CUTS=n, make power).
+//
 // What Kafka's own command-line tools print against Kafka is kept in testdata/tools, so that a run needs only kring's side;
 // CONFORMANCE_RECORD=1 writes it anew from a live Kafka.
 package conformance
