@@ -171,6 +171,10 @@ func TestDamagedFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		b.await("a finished segment", func() bool { // its snapshot is one of the files to be damaged
+			found, _ := filepath.Glob(b.dir + "/data/t-0/*.snapshot")
+			return len(found) > 0
+		})
 		b.stop(sig)
 		if err := os.Rename(b.dir+"/data", b.dir+"/kept"); err != nil {
 			t.Fatal(err)
@@ -244,4 +248,14 @@ func (b *broker) readable(topic string) (all []string) {
 		}
 	}
 	return all
+}
+
+// await waits until ok holds.
+func (b *broker) await(what string, ok func() bool) {
+	b.t.Helper()
+	for until := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(until) {
+			b.t.Fatalf("%s does not come", what)
+		}
+	}
 }
