@@ -74,6 +74,17 @@ func (r *recovery) settleEnd(s *segment, damage *bad, end int64) error {
 	return l.createFirst(r.t, stop)
 }
 
+// beginAtStop begins a log whose segments are all gone where the last clean stop left its end, if it is known.
+func (l *Log) beginAtStop(r *recovery) (changed bool, err error) {
+	stop := r.stopEnd()
+	if !r.options.Clean || stop <= r.options.LogStart {
+		return false, nil
+	}
+	l.logAt(slog.LevelError, "all segments are gone; the log goes on behind what was in them; see kring log verify",
+		"from", r.options.LogStart, "to", stop-1)
+	return true, l.createFirst(r.t, stop)
+}
+
 // tellDamage says which records cannot be read, and where they lay.
 func (l *Log) tellDamage(s *segment, damage *bad, to Offset) {
 	s.damaged = true

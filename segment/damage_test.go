@@ -83,6 +83,26 @@ func TestDamageAfterACleanStopIsNotCutOff(t *testing.T) {
 	}
 }
 
+// Where all segments are gone, too, no offset is given again, and the producers are known as the stop left them.
+func TestALogWhoseSegmentsAreGoneGoesOnAtItsEnd(t *testing.T) {
+	r := newRig(t, 1)
+	o, _ := damagedLog(t, r)
+	if err := r.m.RemoveAll(o.Dir + "/" + fileName(0, logSuffix)); err != nil {
+		t.Fatal(err)
+	}
+	for start := range 3 {
+		l := r.open(o)
+		if l.Start() != 40 || l.End() != 40+Offset(start) {
+			t.Fatalf("start %d: the log is from %d to %d", start, l.Start(), l.End())
+		}
+		if a := r.append(l, records(1, epoch, "new")); a.Err != nil || a.Base != 40+Offset(start) {
+			t.Fatalf("start %d: appended at %d, %v", start, a.Base, a.Err)
+		}
+		r.close(l)
+		o.RecoveryPoint, o.Clean = l.RecoveryPoint(), start == 0
+	}
+}
+
 // checkServed reads offsets 0 to 39: those below whole are there, the others are as they were written or not there at all.
 func checkServed(t *testing.T, r *rig, l *Log, whole Offset, written []byte) {
 	t.Helper()

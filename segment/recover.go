@@ -15,7 +15,7 @@ import (
 // clean stop promises.
 func (l *Log) recoverSegments(t *ring.Task, f *found, o Options, epochsLost bool) (changed bool, err error) {
 	if len(l.segs) == 0 {
-		return false, nil
+		return l.beginAtStop(&recovery{log: l, t: t, options: &o, found: f})
 	}
 	from := len(l.segs)
 	if !o.Clean {
