@@ -127,7 +127,12 @@ func (v *verifier) names(entries []ring.Entry) {
 		case ok && suffix == snapshotSuffix:
 			v.snaps = append(v.snaps, base)
 		case ok && (suffix == indexSuffix || suffix == timeSuffix || suffix == txnSuffix):
-			if !v.have[fileName(base, logSuffix)] {
+			switch {
+			case v.have[fileName(base, logSuffix)]:
+			case v.o.Clean && suffix == indexSuffix: // a clean stop has ended every deletion
+				v.tell(fileName(base, logSuffix), -1, "restore it from a copy or another replica; a start goes on without it",
+					"the segment is gone, though its index is there after a clean stop")
+			default:
 				v.tell(e.Name, -1, doNothing, "an index without its segment")
 			}
 		case ok && (strings.HasSuffix(suffix, deletedSuffix) || strings.HasSuffix(suffix, cleanedSuffix) ||

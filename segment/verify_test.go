@@ -131,3 +131,22 @@ func TestVerifyTellsOfAPartitionWithoutSegments(t *testing.T) {
 	}
 	t.Error("nothing said that records are missing")
 }
+
+// After a clean stop no index is without its segment: the segment was taken away. After a crash a deletion may have been under way.
+func TestVerifyTellsOfASegmentThatWasTakenAway(t *testing.T) {
+	for _, clean := range []bool{true, false} {
+		files := unpack(t, "logdir-clean.tar.gz")
+		const gone = "logdir-clean/rolls-0/00000000000000000000.log"
+		delete(files, gone)
+		if !clean {
+			delete(files, "logdir-clean/.kafka_cleanshutdown")
+		}
+		told := false
+		for _, f := range verifyAll(t, "logdir-clean", files) {
+			told = told || f.File == gone && !f.Harmless
+		}
+		if told != clean {
+			t.Errorf("after a clean stop %v: told %v", clean, told)
+		}
+	}
+}
