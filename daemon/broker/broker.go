@@ -181,6 +181,9 @@ func (b *Broker) openStore(t *ring.Task) error {
 		BecomeLeader: b.becomeLeader, StopReplicas: b.stopReplicas, OnImage: b.onImage, OnFenced: b.fail,
 	})
 	b.node.Controller = b.ctl
+	if err := b.holdsCluster(t); err != nil {
+		return err
+	}
 	if b.node.ClusterID, err = b.ctl.Prepare(t); err != nil {
 		return fmt.Errorf("preparing the store: %w", err)
 	}

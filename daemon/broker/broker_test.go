@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -439,6 +440,23 @@ func TestStartRefusals(t *testing.T) {
 	if err := s.m.Exit(); err != nil {
 		t.Error(err)
 	}
+	const store = "/data/kring-store-0000000000000000.log"
+	whole, err := s.m.ReadFile(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.m.WriteFile(store, whole[:24]) // its header
+	for range 2 {
+		s.b, s.err = nil, nil
+		s.begin()
+		if s.err == nil || !strings.Contains(s.err.Error(), "knows nothing") {
+			t.Fatalf("started with a store that has lost all that was in it: %v", s.err)
+		}
+		if err := s.m.Exit(); err != nil {
+			t.Error(err)
+		}
+	}
+	s.m.WriteFile(store, whole)
 	s.m.WriteFile("/data/lost+found/x", []byte("x"))
 	s.b, s.err = nil, nil
 	s.begin()

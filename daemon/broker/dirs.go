@@ -31,6 +31,22 @@ func (b *Broker) openDirs(t *ring.Task) error {
 	return nil
 }
 
+// holdsCluster refuses a store that knows of no cluster where a log dir belongs to one: it is another's, or has lost what was in it. A new
+// id in it would hide that.
+func (b *Broker) holdsCluster(t *ring.Task) error {
+	known, err := b.ctl.KnowsCluster(t)
+	if err != nil {
+		return fmt.Errorf("reading the store: %w", err)
+	}
+	for _, d := range b.dirs {
+		if m, ok := d.Meta(); ok && m.ClusterID != "" && !known {
+			return fmt.Errorf("%s/meta.properties belongs to cluster %s, of which the store in %s knows nothing: restore its files, kring-store-*",
+				d.Path(), m.ClusterID, b.dirs[0].Path())
+		}
+	}
+	return nil
+}
+
 // identify finds the broker's id and holds cluster and broker id against the log dirs'.
 func (b *Broker) identify(t *ring.Task) error {
 	id := b.static.BrokerID

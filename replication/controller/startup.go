@@ -8,6 +8,15 @@ import (
 	"kring/ring"
 )
 
+// KnowsCluster says whether the store holds a cluster's id. It changes nothing.
+func (c *Controller) KnowsCluster(t *ring.Task) (bool, error) {
+	_, _, err := c.store.get(t, metadata.PathClusterID, false)
+	if is(err, metadata.ErrNoNode) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Prepare makes the nodes every cluster has and reads the cluster's id, or creates it. It comes first.
 func (c *Controller) Prepare(t *ring.Task) (clusterID string, err error) {
 	c.o.Store.Events(c.onEvent)
