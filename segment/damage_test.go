@@ -228,3 +228,54 @@ func TestDamagedSwapTakesNobodysPlace(t *testing.T) {
 		})
 	}
 }
+
+// Times are found where the time index of a segment is missing, empty or cut after a clean stop, be it the last segment or not.
+func TestTimesAreFoundWithoutATimeIndex(t *testing.T) {
+	for name, damage := range map[string]func([]byte) []byte{
+		"missing": nil,
+		"empty":   func([]byte) []byte { return []byte{} },
+		"cut":     func(b []byte) []byte { return b[:len(b)/2/timeEntry*timeEntry+5] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 1)
+			o := r.options("/d/t-0")
+			o.Config.SegmentBytes, o.Config.IndexIntervalBytes = 4096, 300
+			l := r.open(o)
+			for i := range 40 {
+				if a := r.append(l, records(1, epoch+int64(i), strings.Repeat("v", 200))); a.Err != nil {
+					t.Fatal(a.Err)
+				}
+			}
+			r.close(l)
+			o.Clean, o.RecoveryPoint = true, l.RecoveryPoint()
+			n := 0
+			for _, path := range r.m.Files(o.Dir) {
+				if !strings.HasSuffix(path, timeSuffix) {
+					continue
+				}
+				n++
+				b, err := r.m.ReadFile(path)
+				if err == nil && damage == nil {
+					err = r.m.RemoveAll(path)
+				} else if err == nil {
+					r.m.WriteFile(path, damage(b))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n < 3 {
+				t.Fatalf("%d segments", n)
+			}
+			l = r.open(o)
+			r.do("look-ups", func(task *ring.Task) {
+				for i := range 40 {
+					if got, err := l.OffsetForTime(task, epoch+int64(i)); err != nil || got.Offset != Offset(i) {
+						t.Errorf("time %d is at %d, %v", i, got.Offset, err)
+					}
+				}
+			})
+			r.close(l)
+		})
+	}
+}

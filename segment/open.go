@@ -160,6 +160,9 @@ func (l *Log) loadSegments(t *ring.Task, f *found) error {
 		}
 		s.index.adopt(f.sizes, fileName(base, indexSuffix))
 		s.times.adopt(f.sizes, fileName(base, timeSuffix))
+		if f.sizes[fileName(base, timeSuffix)]%timeEntry != 0 {
+			s.times.set(nil) // cut off: its last entry, which is to be the segment's largest time, is not
+		}
 		if _, ok := f.sizes[fileName(base, txnSuffix)]; ok {
 			b, err := t.ReadFile(s.path(txnSuffix), indexFileMax)
 			if err != nil {

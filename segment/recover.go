@@ -83,6 +83,10 @@ func (l *Log) trustLast(t *ring.Task) (bool, error) {
 		s.times.set(nil)
 		return true, nil
 	}
+	if s.times.len() == 0 {
+		l.warn("the last segment has no time index; reading it", "segment", s.base)
+		return false, nil
+	}
 	err := l.loadLast(t, s)
 	if errors.Is(err, ErrMalformed) || errors.Is(err, fs.ErrNotExist) {
 		l.warn("the last segment is not as a clean stop leaves it; reading it", "segment", s.base, "cause", err)
@@ -131,6 +135,9 @@ func (l *Log) loadLast(t *ring.Task, s *segment) error {
 		}
 		if h.last() < s.next-1 || h.last()-s.base > maxRelative {
 			return &bad{sc.pos, fmt.Sprintf("offsets end at %d after %d", h.last(), s.next-1)}
+		}
+		if h.maxTime() > s.maxMs { // a clean stop ends the time index with the largest
+			return &bad{sc.pos, fmt.Sprintf("time %d is later than all of the time index", h.maxTime())}
 		}
 		s.next = h.last() + 1
 		sc.skip(h)

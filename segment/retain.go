@@ -2,6 +2,7 @@ package segment
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 
@@ -162,6 +163,9 @@ func (l *Log) largestTime(t *ring.Task, s *segment) (int64, error) {
 func (l *Log) knowMax(t *ring.Task, s *segment) error {
 	if s.maxKnown {
 		return nil
+	}
+	if s.times.len() == 0 && s.size > 0 { // one that is finished has an entry at least, but where no record has a time
+		return l.reindex(t, s, fmt.Errorf("%w: the time index is missing, empty or cut", ErrMalformed))
 	}
 	if err := l.loadTimes(t, s); err != nil {
 		return err
