@@ -16,10 +16,12 @@ import (
 
 func logCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "log",
-		Short:   "Look into the files of a log",
-		Args:    cobra.ArbitraryArgs,
-		Example: `  kring log dump kring-data/words-0 --records`,
+		Use:   "log",
+		Short: "Print, verify and repair the files of logs",
+		Args:  cobra.ArbitraryArgs,
+		Example: `  kring log dump kring-data/words-0 --records
+  kring log verify kring-data
+  kring log repair --dry-run kring-data`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return wrong("there is no command %q; kring log --help lists them", "log "+args[0])

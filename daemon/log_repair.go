@@ -26,7 +26,8 @@ func repairCommand() *cobra.Command {
 		Long: `Verify partitions and mend what is wrong with them. ` + logArguments + `
 What is no batch is copied, byte by byte, into a file beside the log whose name ends in .damaged, and then taken out of it; batches
 before and behind it keep their offsets. Indexes, producer snapshots and leader epochs are made anew from the batches where
-they were wrong. What the log dir's own files say (meta.properties, checkpoints) is left alone.
+they were wrong. Left alone are what kring log verify only notes, because the next start deals with it (--rebuild makes it anew at
+once), and what the log dir's own files say (meta.properties, checkpoints).
 It is refused while a broker, Kring or Kafka, uses the log dir.
 Exit status: 0 if everything is sound now, 1 if something is left to be found, 6 if a broker uses the log dir.`,
 		Args: atLeast(1),

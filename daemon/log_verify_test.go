@@ -50,7 +50,7 @@ func TestVerifyAndRepairADamagedLog(t *testing.T) {
 	}
 	before := tree(t, b.data)
 	plan := kring(t, "", "log", "repair", "--dry-run", b.data)
-	if plan.status != 1 || !strings.Contains(plan.out, "would "+filepath.Base(file)+": copy bytes ") {
+	if plan.status != 1 || !strings.Contains(plan.out, ": would copy bytes ") || !strings.Contains(plan.out, " of "+filepath.Base(file)+" to ") {
 		t.Errorf("status %d: %s", plan.status, plan.out)
 	}
 	if after := tree(t, b.data); len(after) != len(before) {

@@ -36,8 +36,13 @@ func firstTaken(listeners []config.Listener) error {
 				err = op.Err
 			}
 			cure := ""
-			if errors.Is(err, syscall.EADDRINUSE) {
+			switch {
+			case errors.Is(err, syscall.EADDRINUSE):
 				cure = "; stop what listens there (ss -ltnp names it) or set listeners"
+			case errors.Is(err, syscall.EADDRNOTAVAIL):
+				cure = "; set listeners to an address of this machine (ip address shows them), advertised.listeners to what clients connect to"
+			case errors.Is(err, syscall.EACCES):
+				cure = "; ports below net.ipv4.ip_unprivileged_port_start need CAP_NET_BIND_SERVICE: grant it or set listeners"
 			}
 			return &failure{exitAddress, fmt.Errorf("listener %s://%s: %w%s", l.Name, hostPort(l), err, cure)}
 		}

@@ -266,7 +266,8 @@ func orphaned(dir string) error {
 	}
 	for _, p := range properties {
 		if p.Key == "cluster.id" {
-			return &failure{exitData, fmt.Errorf("%s/meta.properties belongs to cluster %s, whose store is not there", dir, p.Value)}
+			return &failure{exitData, fmt.Errorf("%s/meta.properties belongs to cluster %s, whose store is not there; "+
+				"kring store import brings that of a Kafka, stopped, from its ZooKeeper", dir, p.Value)}
 		}
 	}
 	return nil

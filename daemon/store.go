@@ -71,6 +71,9 @@ func (h *handover) settle(args []string) error {
 		}
 	}
 	if h.zooKeeper == "" {
+		if h.file != "" {
+			return wrong("%s sets no zookeeper.connect; give --zookeeper host:port[/chroot]", h.file)
+		}
 		return wrong("give --zookeeper host:port[/chroot]")
 	}
 	for _, dir := range h.logDirs {

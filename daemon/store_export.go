@@ -44,7 +44,7 @@ has run since, and log dirs in use.`,
 func (h *handover) exportTree(cmd *cobra.Command, m segment.Meta) error {
 	ours, err := storeIn(h.logDirs[0])
 	if err == nil && ours == nil {
-		err = &failure{exitData, fmt.Errorf("%s holds no store", h.logDirs[0])}
+		err = &failure{exitData, fmt.Errorf("%s holds no store to export; kring store import makes one of ZooKeeper's tree", h.logDirs[0])}
 	}
 	if err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 func (h *Health) Plan(rebuild bool) (steps []string) {
 	for _, d := range h.damaged {
 		for _, hole := range d.holes {
-			steps = append(steps, fmt.Sprintf("%s: copy bytes %d to %d to %s, and take them out",
-				fileName(d.base, logSuffix), hole[0], hole[1]-1, asideName(d.base, hole[0], 0)))
+			steps = append(steps, fmt.Sprintf("copy bytes %d to %d of %s to %s, and take them out",
+				hole[0], hole[1]-1, fileName(d.base, logSuffix), asideName(d.base, hole[0], 0)))
 		}
 	}
 	switch {

@@ -74,10 +74,11 @@ func (s *segmentCheck) indexWrong(suffix string, entry int, what string) {
 		s.wrong = true
 	}
 	pos := int64(-1)
-	switch suffix {
-	case indexSuffix:
+	switch {
+	case entry < 0: // the whole file
+	case suffix == indexSuffix:
 		pos = int64(entry * indexEntry)
-	case timeSuffix:
+	case suffix == timeSuffix:
 		pos = int64(entry * timeEntry)
 	}
 	s.tell(fileName(s.base, suffix), pos, do, "%s", what)
@@ -92,7 +93,7 @@ func (s *segmentCheck) loadIndexes() error {
 		}
 		if !there {
 			if s.w.f.size > 0 {
-				s.indexWrong(suffix, 0, "it is missing")
+				s.indexWrong(suffix, -1, "it is missing")
 			}
 			continue
 		}
