@@ -132,8 +132,12 @@ func listDir(dir string) ([]ring.Entry, error) {
 	}
 	var list []ring.Entry
 	for _, d := range names {
-		if info, err := d.Info(); err == nil {
-			list = append(list, ring.Entry{Name: d.Name(), Dir: d.IsDir(), Size: info.Size(), ModTime: info.ModTime()})
+		info, err := os.Stat(dir + "/" + d.Name()) // a partition may be a link to another disk
+		if err != nil {
+			info, err = d.Info()
+		}
+		if err == nil {
+			list = append(list, ring.Entry{Name: d.Name(), Dir: info.IsDir(), Size: info.Size(), ModTime: info.ModTime()})
 		}
 	}
 	slices.SortFunc(list, func(a, b ring.Entry) int { return strings.Compare(a.Name, b.Name) })

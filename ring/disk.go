@@ -124,12 +124,17 @@ func (l *loop) List(dir string, op *Op) {
 		list := make([]Entry, 0, len(names))
 		for _, d := range names {
 			info, err := d.Info()
+			if err == nil && info.Mode()&fs.ModeSymlink != 0 { // what it leads to counts; one that leads nowhere is a file
+				if to, err := os.Stat(dir + "/" + d.Name()); err == nil {
+					info = to
+				}
+			}
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // removed meanwhile
 			} else if err != nil {
 				return 0, nil, err
 			}
-			list = append(list, Entry{d.Name(), d.IsDir(), info.Size(), info.ModTime()})
+			list = append(list, Entry{d.Name(), info.IsDir(), info.Size(), info.ModTime()})
 		}
 		slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 		return int64(len(list)), list, nil

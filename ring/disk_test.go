@@ -226,3 +226,22 @@ func TestLockFileKeepsOtherProcessesAndOurselvesOut(t *testing.T) {
 		}
 	})
 }
+
+// A partition, or a file of one, may be a link to another disk: what it leads to counts.
+func TestListSeesWhatLinksLeadTo(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "f"), make([]byte, 1000), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{"a": other, "b": filepath.Join(other, "f"), "c": filepath.Join(other, "nowhere")} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	on(t, onLoops(t, 1, Options{}).Loops()[0], func(task *Task) {
+		list, err := task.List(dir)
+		if err != nil || len(list) != 3 || !list[0].Dir || list[1].Dir || list[1].Size != 1000 || list[2].Dir {
+			t.Errorf("%v, %v", list, err)
+		}
+	})
+}
