@@ -27,7 +27,8 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 	work := make([][]*order, len(b.shards))
 	topics := map[string]*controller.LeaderState{}
 	counts := map[string]int{}
-	var names []string
+	var topicNames []string
+	var anew names
 	for i := range parts {
 		o := &orders[i]
 		o.LeaderState = parts[i]
@@ -38,6 +39,9 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 			o.missing = true // it may lie there
 			absent = false
 		} else {
+			if absent && !o.New {
+				anew.add(p)
+			}
 			o.dir = b.place(p)
 			o.options = o.dir.Options(p)
 			o.missing = o.dir.failed != nil
@@ -52,12 +56,16 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 		work[s.id] = append(work[s.id], o)
 		if topics[o.Topic] == nil {
 			topics[o.Topic] = &parts[i]
-			names = append(names, o.Topic)
+			topicNames = append(topicNames, o.Topic)
 		}
 		counts[o.Topic] = max(counts[o.Topic], int(o.Partition)+1)
 	}
+	if anew.count > 0 {
+		b.log.Warn("partitions that were made before have no log: they begin empty. If a log dir is missing or a disk is not mounted, stop and "+
+			"bring it back before producers go on", "partitions", anew.count, "names", anew.String())
+	}
 	b.spread(func(s *shard, done func()) {
-		for _, name := range names {
+		for _, name := range topicNames {
 			s.ctx.AddTopic(name, topics[name].ID, counts[name])
 		}
 		mine := work[s.id]

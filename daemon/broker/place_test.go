@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,6 +90,7 @@ type sim struct {
 	all   []ring.Loop
 	b     *Broker
 	err   error
+	said  *strings.Builder // what is logged, if it is to be kept
 }
 
 const simAddr = "10.0.0.1:9092"
@@ -112,7 +114,7 @@ func (s *sim) begin(overrides ...string) {
 	done := false
 	s.all = s.m.Start(s.loops, func(loops []ring.Loop) {
 		ring.Go(loops[0], func(t *ring.Task) {
-			s.b, s.err = Start(t, Options{Loops: loops, Config: c, Open: open, Log: logger(s.t), PartitionsMost: 50, Levels: &levels{"INFO"},
+			s.b, s.err = Start(t, Options{Loops: loops, Config: c, Open: open, Log: s.logger(), PartitionsMost: 50, Levels: &levels{"INFO"},
 				Fatal: func(err error) { s.err = err }})
 			done = true
 		})
@@ -120,6 +122,13 @@ func (s *sim) begin(overrides ...string) {
 	if err := s.w.RunUntil("the broker to start", time.Hour, func() bool { return done }); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+func (s *sim) logger() *slog.Logger {
+	if s.said != nil {
+		return slog.New(slog.NewTextHandler(s.said, nil))
+	}
+	return logger(s.t)
 }
 
 func logger(t testing.TB) *slog.Logger {

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"strings"
 	"time"
 
 	"kring/metadata"
@@ -14,8 +15,12 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 	began := b.loop.Now()
 	work := make([][]opening, len(b.shards))
 	total := 0
+	var strangers names
 	for _, d := range b.dirs {
 		for _, p := range d.Partitions() {
+			if _, known := ids[p.Topic]; !known {
+				strangers.add(p)
+			}
 			if other := b.placed[p]; other != nil {
 				b.log.Error("partition lies in two log dirs, the second is left alone", "topic", p.Topic, "partition", p.Index,
 					"first", other.Path(), "second", d.Path())
@@ -37,6 +42,11 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 	}
 	if total == 0 {
 		return
+	}
+	if strangers.count > 0 {
+		b.log.Warn("log dirs hold partitions of topics that the cluster's state does not know: they are kept, and not served. If the state "+
+			"was lost, bring it back (kring store import, or a copy of kring-store-*); if the topics were deleted, remove the directories",
+			"partitions", strangers.count, "names", strangers.String())
 	}
 	parallel := max(b.static.RecoveryThreads*len(b.dirs), 1)
 	b.log.Info("loading logs", "partitions", total)
@@ -69,6 +79,25 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 	b.trust(t)
 	b.log.Info("logs loaded", "partitions", total, "recovered.segments", p.sum.Segments, "recovered.bytes", p.sum.Bytes,
 		"took", (b.loop.Now() - began).Round(time.Millisecond))
+}
+
+// names are partitions to be told of in one line: the first few, and how many.
+type names struct {
+	first []string
+	count int
+}
+
+func (n *names) add(p segment.Partition) {
+	if n.count++; len(n.first) < 10 {
+		n.first = append(n.first, p.String())
+	}
+}
+
+func (n *names) String() string {
+	if n.count > len(n.first) {
+		return strings.Join(n.first, " ") + " and others"
+	}
+	return strings.Join(n.first, " ")
 }
 
 // trust takes the mark of a failure from log dirs of which every log was opened, and so written anew.
