@@ -145,6 +145,12 @@ func TestJunkBehindACleanlyStoppedLogIsSetAside(t *testing.T) {
 // A crash may tear the end of a log, not what was durable before: recovery ends the log at the damage, and every byte it takes out
 // of the log is kept beside it.
 func TestDamageBelowTheRecoveryPointIsSetAside(t *testing.T) {
+	for _, known := range []bool{true, false} { // without a recovery point, what stands in front of another segment was finished, too
+		damageInTheMiddle(t, known)
+	}
+}
+
+func damageInTheMiddle(t *testing.T, known bool) {
 	r := newRig(t, 1)
 	o := r.options("/d/t-0")
 	o.Config.SegmentBytes = 3000
@@ -161,7 +167,9 @@ func TestDamageBelowTheRecoveryPointIsSetAside(t *testing.T) {
 	r.m.WriteFile(path(0), bytes.Clone(first))
 	second, _ := r.m.ReadFile(path(1))
 	second = bytes.Clone(second)
-	o.RecoveryPoint = bases[1] - 1
+	if known {
+		o.RecoveryPoint = bases[1] - 1
+	}
 	l = r.open(o)
 	if l.End() != 3 {
 		t.Errorf("ends at %d", l.End())

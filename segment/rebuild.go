@@ -36,7 +36,9 @@ func (r *recovery) one(i int) error {
 	cut := end < s.size
 	if cut {
 		l.warn("cutting a segment off behind its last whole batch", "segment", s.base, "cut", s.size-end, "cause", damage)
-		if err := r.cut(s, end, s.next < r.options.RecoveryPoint); err != nil {
+		// In front of another segment it is no torn end of the log: whole batches may stand behind.
+		keep := s.next < r.options.RecoveryPoint || i+1 < len(l.segs) && s.next != l.segs[i+1].base
+		if err := r.cut(s, end, keep); err != nil {
 			return err
 		}
 	}
