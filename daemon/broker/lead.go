@@ -39,9 +39,7 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 			o.missing = true // it may lie there
 			absent = false
 		} else {
-			if absent && !o.New {
-				anew.add(p)
-			}
+			anew.addIf(absent && !o.New, p)
 			o.dir = b.place(p)
 			o.options = o.dir.Options(p)
 			o.missing = o.dir.failed != nil
@@ -60,10 +58,7 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 		}
 		counts[o.Topic] = max(counts[o.Topic], int(o.Partition)+1)
 	}
-	if anew.count > 0 {
-		b.log.Warn("partitions that were made before have no log: they begin empty. If a log dir is missing or a disk is not mounted, stop and "+
-			"bring it back before producers go on", "partitions", anew.count, "names", anew.String())
-	}
+	b.tellEmpty(&anew)
 	b.spread(func(s *shard, done func()) {
 		for _, name := range topicNames {
 			s.ctx.AddTopic(name, topics[name].ID, counts[name])
@@ -96,6 +91,14 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 		}
 		done(errs)
 	})
+}
+
+// tellEmpty warns of partitions that should have a log and have none.
+func (b *Broker) tellEmpty(anew *names) {
+	if anew.count > 0 {
+		b.log.Warn("partitions that were made before have no log: they begin empty. If a log dir is missing or a disk is not mounted, stop and "+
+			"bring it back before producers go on", "partitions", anew.count, "names", anew.String())
+	}
 }
 
 // lead does as one partition of a LeaderAndIsr says.

@@ -18,9 +18,8 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 	var strangers names
 	for _, d := range b.dirs {
 		for _, p := range d.Partitions() {
-			if _, known := ids[p.Topic]; !known {
-				strangers.add(p)
-			}
+			_, known := ids[p.Topic]
+			strangers.addIf(!known, p)
 			if other := b.placed[p]; other != nil {
 				b.log.Error("partition lies in two log dirs, the second is left alone", "topic", p.Topic, "partition", p.Index,
 					"first", other.Path(), "second", d.Path())
@@ -87,7 +86,10 @@ type names struct {
 	count int
 }
 
-func (n *names) add(p segment.Partition) {
+func (n *names) addIf(told bool, p segment.Partition) {
+	if !told {
+		return
+	}
 	if n.count++; len(n.first) < 10 {
 		n.first = append(n.first, p.String())
 	}
