@@ -55,7 +55,8 @@ var house = map[string]room{
 	"bench/compare":  {sees: "bench"},
 	"bench/recovery": {sees: "bench"},
 
-	"conformance":         {}, // tests only: the finished binary, from outside
+	"conformance/stage":   {}, // what the tests below share: binary, ports, real Kafka
+	"conformance":         {sees: "conformance/stage"}, // tests only: the finished binary, from outside
 	"conformance/systemd": {}, // tests only: the installed service on a machine of its own
 	"conformance/trees":   {}, // tests only: its metadata beside Kafka's
 	"conformance/twins":   {}, // tests only: its files beside Kafka's

@@ -13,6 +13,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"kring/conformance/stage"
 )
 
 // sizeOf is the bytes of a topic's logs.
@@ -33,7 +35,7 @@ func sizeOf(t *testing.T, dir, topic string) (n int64) {
 // TestOneBadLogDoesNotStopTheCleaner damages closed segments of two compacted topics, empties a third by DeleteRecords, and keeps writing:
 // the bad ones are named and left alone, everything else, the offsets of groups too, stays small and right.
 func TestOneBadLogDoesNotStopTheCleaner(t *testing.T) {
-	metrics := freeAddr(t)
+	metrics := stage.FreeAddr(t)
 	settings := []string{"log.cleaner.backoff.ms=100", "log.segment.delete.delay.ms=100", "offsets.topic.num.partitions=1",
 		"offsets.topic.segment.bytes=100000", "kring.metrics.address=" + metrics, "log.retention.check.interval.ms=500"}
 	b := start(t, 2, append(settings, "log.cleaner.enable=false")...)

@@ -19,6 +19,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kring/conformance/stage"
 )
 
 // TestCompactionIsKafkas has Kafka write a topic - plain, idempotent and transactional records, some of them aborted, keys deleted,
@@ -136,26 +138,13 @@ func writeMore(t *testing.T, b *broker) {
 		cl := b.client(kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(codec), kgo.DisableIdempotentWrite(), kgo.ProducerLinger(0))
 		for round := range 50 {
 			r := &kgo.Record{Topic: "twin", Partition: int32(p), Timestamp: time.UnixMilli(1_700_001_000_000 + int64(round)),
-				Key: fmt.Appendf(nil, "key %d", round%10), Value: noise(round, 900)}
+				Key: fmt.Appendf(nil, "key %d", round%10), Value: stage.Noise(round, 900)}
 			if err := cl.ProduceSync(context.Background(), r).FirstErr(); err != nil {
 				t.Fatal(err)
 			}
 		}
 		cl.Close()
 	}
-}
-
-// noise is bytes that no codec makes smaller, the same for each seed.
-func noise(seed, n int) []byte {
-	b := make([]byte, n)
-	x := uint64(seed)*2654435761 + 88172645463325252
-	for i := range b {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-		b[i] = byte(x)
-	}
-	return b
 }
 
 func copyLog(t *testing.T, from, to string) {

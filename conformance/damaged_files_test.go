@@ -15,6 +15,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"kring/conformance/stage"
 )
 
 // damage is what happened to a log dir between two starts. The partition is t-0, in segments of 20 kB.
@@ -197,7 +199,7 @@ func (x *damage) check(t *testing.T, b *broker, w *writer) {
 	defer func(before *testing.T) { b.t = before }(b.t)
 	b.t = t
 	if x.refused != "" {
-		cmd := exec.Command(kring(t), b.args...)
+		cmd := exec.Command(stage.Kring(t), b.args...)
 		out, _ := cmd.CombinedOutput()
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 		if last := lines[len(lines)-1]; cmd.ProcessState.ExitCode() != 7 || !strings.Contains(last, x.refused) {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kring/conformance/stage"
 )
 
 var storageError = kerr.KafkaStorageError.Code
@@ -32,7 +34,7 @@ func TestDiskFails(t *testing.T) {
 		t.Run(w.name, func(t *testing.T) {
 			kind := w.kind
 			d := newDisk(t, kind)
-			metrics := freeAddr(t)
+			metrics := stage.FreeAddr(t)
 			well := t.TempDir() + "/well"
 			bad := d.at + "/data"
 			b := start(t, 2, "log.dirs="+well+","+bad, "kring.metrics.address="+metrics, "log.flush.offset.checkpoint.interval.ms=200")

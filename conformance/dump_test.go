@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"kring/conformance/stage"
 )
 
 // TestKafkasDumpReadsOurFiles lets Kafka's own DumpLogSegments print the files of a cleanly stopped broker, indexes checked against
@@ -43,7 +45,7 @@ func TestKafkasDumpReadsOurFiles(t *testing.T) {
 		t.Fatalf("%d files: nothing was rolled", n)
 	}
 	theirs := output(t, "peers/peers", "tool", "3.9", "dump-log", "--print-data-log", "--files", strings.Join(files, ","))
-	ours := output(t, kring(t), append([]string{"log", "dump", "--records"}, files...)...)
+	ours := output(t, stage.Kring(t), append([]string{"log", "dump", "--records"}, files...)...)
 	if ours != theirs {
 		t.Errorf("the dumps differ at %s", firstDifference(ours, theirs))
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kring/conformance/stage"
 )
 
 // TestFewDescriptors gives a broker fewer file descriptors than it has segments, then more connections than are left: those
@@ -17,7 +19,7 @@ import (
 func TestFewDescriptors(t *testing.T) {
 	const limit, partitions = 1024, 500
 	wrapper := filepath.Join(t.TempDir(), "kring")
-	script := fmt.Sprintf("#!/bin/sh\nexec prlimit --nofile=%d -- '%s' \"$@\"\n", limit, kring(t))
+	script := fmt.Sprintf("#!/bin/sh\nexec prlimit --nofile=%d -- '%s' \"$@\"\n", limit, stage.Kring(t))
 	if err := os.WriteFile(wrapper, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}

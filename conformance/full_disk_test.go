@@ -15,6 +15,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kring/conformance/stage"
 )
 
 // mount makes a file system of so many MiB in a file and mounts it.
@@ -85,7 +87,7 @@ func (w *writer) goesOn() {
 func (b *broker) tryRun() bool {
 	b.t.Helper()
 	b.log = new(bytes.Buffer)
-	b.cmd = exec.Command(kring(b.t), b.args...)
+	b.cmd = exec.Command(stage.Kring(b.t), b.args...)
 	b.cmd.Dir, b.cmd.Stdout, b.cmd.Stderr = b.dir, b.log, b.log
 	if err := b.cmd.Start(); err != nil {
 		b.t.Fatal(err)

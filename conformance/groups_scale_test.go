@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kring/conformance/stage"
 )
 
 // The times these tests print are the figures; what they fail at is far beyond, where a machine that is busy with other things does not
@@ -27,7 +29,7 @@ type benched struct {
 func measure(t *testing.T, b *broker, load string, args ...string) (r benched) {
 	t.Helper()
 	args = append([]string{"bench", load, "-b", b.addr, "--json"}, args...)
-	if err := json.Unmarshal([]byte(output(t, kring(t), args...)), &r); err != nil {
+	if err := json.Unmarshal([]byte(output(t, stage.Kring(t), args...)), &r); err != nil {
 		t.Fatal(err)
 	}
 	return r

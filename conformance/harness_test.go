@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kring/conformance/stage"
 )
 
 // startMax and stopMax bound what a healthy broker needs by far.
@@ -56,22 +57,6 @@ type broker struct {
 	kafka bool
 }
 
-func kring(t *testing.T) string {
-	t.Helper()
-	name := os.Getenv("KRING")
-	if name == "" {
-		name = "../bin/kring"
-	}
-	name, err := filepath.Abs(name)
-	if err == nil {
-		_, err = os.Stat(name)
-	}
-	if err != nil {
-		t.Fatalf("the broker's binary: %v (run `make build` first)", err)
-	}
-	return name
-}
-
 // start runs a broker on an empty directory and a free port of the loopback.
 func start(t *testing.T, loops int, overrides ...string) *broker {
 	t.Helper()
@@ -81,7 +66,7 @@ func start(t *testing.T, loops int, overrides ...string) *broker {
 	if oracle() {
 		return startKafka(t, overrides...)
 	}
-	b := &broker{t: t, dir: t.TempDir(), addr: freeAddr(t)}
+	b := &broker{t: t, dir: t.TempDir(), addr: stage.FreeAddr(t)}
 	b.args = []string{"broker"}
 	for _, o := range append([]string{"log.dirs=" + b.dir + "/data", "listeners=PLAINTEXT://" + b.addr, fmt.Sprint("kring.loops=", loops)}, overrides...) {
 		b.args = append(b.args, "--override", o)
@@ -103,16 +88,6 @@ func tail(s string, n int) string {
 	return s
 }
 
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // run starts the process and waits until it answers.
 func (b *broker) run() {
 	b.t.Helper()
@@ -121,7 +96,7 @@ func (b *broker) run() {
 		return
 	}
 	b.log = new(bytes.Buffer)
-	b.cmd = exec.Command(kring(b.t), b.args...)
+	b.cmd = exec.Command(stage.Kring(b.t), b.args...)
 	b.cmd.Dir = b.dir
 	b.cmd.Stdout, b.cmd.Stderr = b.log, b.log
 	if err := b.cmd.Start(); err != nil {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"kring/bench"
+
+	"kring/conformance/stage"
 )
 
 // mover are the calls by which bytes may move; ours are by far the most.
@@ -52,7 +54,7 @@ func countCalls(t *testing.T, b *broker) (map[string]int64, int64) {
 	t.Helper()
 	out, pid := b.dir+"/strace", strconv.Itoa(b.cmd.Process.Pid)
 	run(t, "taskset", "-acp", "1", pid)
-	load := exec.Command("taskset", "-c", "0", kring(t), "bench", "tail", "-b", b.addr, "--connections", "8", "--readers", "6",
+	load := exec.Command("taskset", "-c", "0", stage.Kring(t), "bench", "tail", "-b", b.addr, "--connections", "8", "--readers", "6",
 		"--warm-up", "2s", "--duration", "4s", "--json")
 	var report, errs strings.Builder
 	load.Stdout, load.Stderr = &report, &errs

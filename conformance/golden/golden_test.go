@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +22,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"kring/conformance/stage"
 )
 
 const (
@@ -76,9 +77,9 @@ func TestGoldenLogDirs(t *testing.T) {
 func handOver(t *testing.T, name string, e expected) {
 	dir := t.TempDir()
 	unpack(t, testdata+"logdir-"+name+".tar.gz", dir)
-	data, zkPort, port := dir+"/logdir-"+name, freePort(t), freePort(t)
-	peers(t, "zk", dir+"/zk", "clientPort="+zkPort)
-	t.Cleanup(func() { peers(t, "stop", dir+"/zk", "KILL") })
+	data, zkPort, port := dir+"/logdir-"+name, stage.FreePort(t), stage.FreePort(t)
+	stage.Peers(t, stage.Small, "zk", dir+"/zk", "clientPort="+zkPort)
+	t.Cleanup(func() { stage.Peers(t, stage.Small, "stop", dir+"/zk", "KILL") })
 	plant(t, "127.0.0.1:"+zkPort, e)
 	run(t, "store", "import", "--zookeeper", "127.0.0.1:"+zkPort, "--log-dir", data)
 
@@ -94,9 +95,9 @@ func handOver(t *testing.T, name string, e expected) {
 	run(t, "store", "export", "--zookeeper", "127.0.0.1:"+zkPort, "--log-dir", data)
 
 	kafka := []string{"kafka", dir + "/kafka", "port=" + port, "zookeeper.connect=127.0.0.1:" + zkPort, "log.dirs=" + data}
-	peers(t, append(kafka, settings...)...)
+	stage.Peers(t, stage.Small, append(kafka, settings...)...)
 	byKafka := look(t, addr, e)
-	peers(t, "stop", dir+"/kafka")
+	stage.Peers(t, stage.Small, "stop", dir+"/kafka")
 	compare(t, "Kafka behind kring", byKafka, e)
 	for p, of := range byKafka {
 		if got := byKring[p]; !slices.Equal(got.Committed, of.Committed) {
@@ -304,26 +305,10 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-func binary(t *testing.T) string {
-	t.Helper()
-	name := os.Getenv("KRING")
-	if name == "" {
-		name = "../../bin/kring"
-	}
-	name, err := filepath.Abs(name)
-	if err == nil {
-		_, err = os.Stat(name)
-	}
-	if err != nil {
-		t.Fatalf("the broker's binary: %v (run `make build` first)", err)
-	}
-	return name
-}
-
 // run runs a command of kring that must succeed.
 func run(t *testing.T, args ...string) {
 	t.Helper()
-	if out, err := exec.Command(binary(t), args...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(stage.Kring(t), args...).CombinedOutput(); err != nil {
 		t.Fatalf("kring %v: %v\n%s", args, err, out)
 	}
 }
@@ -335,7 +320,7 @@ func startKring(t *testing.T, settings []string) (stop func()) {
 	for _, s := range settings {
 		args = append(args, "--override", s)
 	}
-	cmd := exec.Command(binary(t), args...)
+	cmd := exec.Command(stage.Kring(t), args...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
@@ -358,26 +343,6 @@ func startKring(t *testing.T, settings []string) (stop func()) {
 			t.Errorf("kring ended with %v", err)
 		}
 	}
-}
-
-func peers(t *testing.T, args ...string) {
-	t.Helper()
-	cmd := exec.Command("../peers/peers", args...)
-	cmd.Env = append(os.Environ(), "HEAP=256m", "JAVA_OPTS=-XX:TieredStopAtLevel=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("peers %v: %v\n%s", args, err, out)
-	}
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
 }
 
 func unpack(t *testing.T, archive, into string) {

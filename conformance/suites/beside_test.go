@@ -10,13 +10,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"kring/conformance/stage"
 )
 
 // besideToxiproxy gives Sarama's tests what they want between them and the broker: a toxiproxy whose proxies are named kafka1 and on.
 // They are written for five brokers on fixed ports and topics with three replicas; a copy of their source has one broker, its port and
 // one replica in these three places of one file, and nothing else of it is changed.
 func besideToxiproxy(t *testing.T, s *suite, b *broker) (string, string) {
-	out, door := t.TempDir(), freeAddr(t)
+	out, door := t.TempDir(), stage.FreeAddr(t)
 	dir := out + "/source"
 	if err := os.CopyFS(dir, os.DirFS(s.folder(t))); err != nil {
 		t.Fatal(err)

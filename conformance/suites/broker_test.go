@@ -2,16 +2,15 @@ package suites
 
 import (
 	"bytes"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"kring/conformance/stage"
 )
 
 // broker is a fresh broker for one suite.
@@ -21,23 +20,13 @@ type broker struct {
 	env  []string // what the suite must know beside its own environment
 }
 
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // start starts kring, or Kafka where PEER says so, where the suite looks for it or at a free port.
 func (s *suite) start(t *testing.T, loops string) *broker {
 	t.Helper()
-	b := &broker{addr: s.addr, host: freeAddr(t)}
+	b := &broker{addr: s.addr, host: stage.FreeAddr(t)}
 	switch {
 	case s.proxied:
-		b.addr = freeAddr(t)
+		b.addr = stage.FreeAddr(t)
 	case s.addr == "":
 		b.addr = b.host
 	default:
@@ -59,19 +48,12 @@ func (s *suite) start(t *testing.T, loops string) *broker {
 }
 
 func (b *broker) startKring(t *testing.T, loops string, config []string) {
-	binary, err := filepath.Abs(or(os.Getenv("KRING"), "../../bin/kring"))
-	if err == nil {
-		_, err = os.Stat(binary)
-	}
-	if err != nil {
-		t.Fatalf("the broker's binary: %v (run `make build` first)", err)
-	}
 	dir := t.TempDir()
 	args := []string{"broker", "--override", "log.dirs=" + dir, "--override", "kring.loops=" + loops}
 	for _, c := range config {
 		args = append(args, "--override", c)
 	}
-	cmd := exec.Command(binary, args...)
+	cmd := exec.Command(stage.Kring(t), args...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
@@ -115,15 +97,10 @@ func (b *broker) startKring(t *testing.T, loops string, config []string) {
 // startKafka starts a plain Kafka 3.9 with a ZooKeeper of its own.
 func (b *broker) startKafka(t *testing.T, config []string) {
 	dir := t.TempDir()
-	peers := func(args ...string) {
-		if out, err := exec.Command("../peers/peers", args...).CombinedOutput(); err != nil {
-			t.Fatalf("peers %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-	}
 	_, port, _ := net.SplitHostPort(b.host)
-	_, zkPort, _ := net.SplitHostPort(freeAddr(t))
-	peers("zk", dir+"/zk", "clientPort="+zkPort)
-	t.Cleanup(func() { peers("stop", dir+"/zk", "KILL") })
-	peers(append([]string{"kafka", dir + "/kafka", "port=" + port, "zookeeper.connect=" + fmt.Sprint("127.0.0.1:", zkPort)}, config...)...)
-	t.Cleanup(func() { peers("stop", dir+"/kafka", "KILL") })
+	zkPort := stage.FreePort(t)
+	stage.Peers(t, nil, "zk", dir+"/zk", "clientPort="+zkPort)
+	t.Cleanup(func() { stage.Peers(t, nil, "stop", dir+"/zk", "KILL") })
+	stage.Peers(t, nil, append([]string{"kafka", dir + "/kafka", "port=" + port, "zookeeper.connect=127.0.0.1:" + zkPort}, config...)...)
+	t.Cleanup(func() { stage.Peers(t, nil, "stop", dir+"/kafka", "KILL") })
 }

@@ -5,18 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kring/conformance/stage"
 )
 
 // patience bounds what anything may take on a busy machine.
@@ -36,78 +34,11 @@ type house struct {
 	ended chan error
 }
 
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
-}
-
-func binary(t *testing.T) string {
-	t.Helper()
-	name := os.Getenv("KRING")
-	if name == "" {
-		name = "../../bin/kring"
-	}
-	name, err := filepath.Abs(name)
-	if err == nil {
-		_, err = os.Stat(name)
-	}
-	if err != nil {
-		t.Fatalf("the broker's binary: %v (run `make build` first)", err)
-	}
-	return name
-}
-
-// small keeps the JVMs from what a long-lived broker needs.
-var small = []string{"HEAP=256m", "JAVA_OPTS=-XX:TieredStopAtLevel=1"}
-
-func peers(t *testing.T, args ...string) {
-	t.Helper()
-	cmd := exec.Command("../peers/peers", args...)
-	cmd.Env = append(os.Environ(), small...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("peers %v: %v\n%s", args, err, out)
-	}
-}
-
-func pidIn(t *testing.T, dir string) int {
-	t.Helper()
-	text, err := os.ReadFile(dir + "/pid")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pid
-}
-
-// end sends sig to what peers runs in dir and waits until it is gone; a dead process that nobody has waited for counts as gone.
-func end(t *testing.T, dir string, sig syscall.Signal) {
-	t.Helper()
-	pid := pidIn(t, dir)
-	_ = syscall.Kill(pid, sig)
-	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil || strings.Contains(string(stat), ") Z ") || strings.Contains(string(stat), ") X ") {
-			_ = os.Remove(dir + "/pid") // or peers would take the dead process for a running one
-			return
-		}
-	}
-	t.Fatalf("process %d does not end", pid)
-}
-
 // startZooKeeper with short ticks, so that the session of a killed broker ends soon.
 func startZooKeeper(t *testing.T) (addr string) {
-	dir, port := t.TempDir(), freePort(t)
-	peers(t, "zk", dir, "clientPort="+port, "tickTime=1000")
-	t.Cleanup(func() { end(t, dir, syscall.SIGKILL) })
+	dir, port := t.TempDir(), stage.FreePort(t)
+	stage.Peers(t, stage.Small, "zk", dir, "clientPort="+port, "tickTime=1000")
+	t.Cleanup(func() { stage.End(t, dir, syscall.SIGKILL, patience) })
 	return "127.0.0.1:" + port
 }
 
@@ -118,13 +49,13 @@ var settings = []string{"broker.id=1", "num.partitions=1", "offsets.topic.num.pa
 
 func newHouse(t *testing.T) *house {
 	h := &house{t: t, dir: t.TempDir(), zk: startZooKeeper(t) + "/one/cluster"}
-	port := freePort(t)
+	port := stage.FreePort(t)
 	h.addr = "127.0.0.1:" + port
 	h.properties = h.dir + "/kafka/server.properties"
 	h.settings = append([]string{"port=" + port, "zookeeper.connect=" + h.zk, "zookeeper.session.timeout.ms=6000"}, settings...)
 	t.Cleanup(func() {
-		if _, err := os.Stat(h.dir + "/kafka/pid"); err == nil {
-			end(t, h.dir+"/kafka", syscall.SIGKILL)
+		if stage.Runs(h.dir + "/kafka") {
+			stage.End(t, h.dir+"/kafka", syscall.SIGKILL, patience)
 		}
 		if h.kring != nil {
 			h.endKring(syscall.SIGKILL)
@@ -154,13 +85,13 @@ func (h *house) keep(name string) {
 func (h *house) startKafka() {
 	h.t.Helper()
 	defer h.timed("the start of Kafka")()
-	peers(h.t, append([]string{"kafka", h.dir + "/kafka"}, h.settings...)...)
+	stage.Peers(h.t, stage.Small, append([]string{"kafka", h.dir + "/kafka"}, h.settings...)...)
 	h.await()
 }
 
 func (h *house) endKafka(sig syscall.Signal) {
 	h.t.Helper()
-	end(h.t, h.dir+"/kafka", sig)
+	stage.End(h.t, h.dir+"/kafka", sig, patience)
 }
 
 // startKring starts it on Kafka's own server.properties.
@@ -168,7 +99,7 @@ func (h *house) startKring(loops int) {
 	h.t.Helper()
 	defer h.timed("the start of kring")()
 	h.said = new(bytes.Buffer)
-	h.kring = exec.Command(binary(h.t), "broker", h.properties, "--override", "zookeeper.connect=", "--override", fmt.Sprint("kring.loops=", loops))
+	h.kring = exec.Command(stage.Kring(h.t), "broker", h.properties, "--override", "zookeeper.connect=", "--override", fmt.Sprint("kring.loops=", loops))
 	h.kring.Stdout, h.kring.Stderr = h.said, h.said
 	if err := h.kring.Start(); err != nil {
 		h.t.Fatal(err)
@@ -236,7 +167,7 @@ type handed struct {
 // run is `kring store` and how it ended.
 func store(t *testing.T, args ...string) (said string, status int) {
 	t.Helper()
-	cmd := exec.Command(binary(t), append([]string{"store"}, args...)...)
+	cmd := exec.Command(stage.Kring(t), append([]string{"store"}, args...)...)
 	out, err := cmd.CombinedOutput()
 	if _, ended := err.(*exec.ExitError); err != nil && !ended {
 		t.Fatal(err)

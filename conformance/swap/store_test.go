@@ -15,6 +15,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"kring/conformance/stage"
 )
 
 type quiet struct{}
@@ -68,8 +70,8 @@ type lone struct {
 
 func startLone(t *testing.T, dir string) *lone {
 	t.Helper()
-	k := &lone{dir: dir, addr: "127.0.0.1:" + freePort(t)}
-	k.cmd = exec.Command(binary(t), "broker", "--override", "log.dirs="+dir, "--override", "listeners=PLAINTEXT://"+k.addr, "--override", "broker.id=1")
+	k := &lone{dir: dir, addr: "127.0.0.1:" + stage.FreePort(t)}
+	k.cmd = exec.Command(stage.Kring(t), "broker", "--override", "log.dirs="+dir, "--override", "listeners=PLAINTEXT://"+k.addr, "--override", "broker.id=1")
 	var said strings.Builder
 	k.cmd.Stdout, k.cmd.Stderr = &said, &said
 	if err := k.cmd.Start(); err != nil {
@@ -279,7 +281,7 @@ func TestStoreWaits(t *testing.T) {
 	if _, err := c.Create("/brokers/ids/1", nil, zk.FlagEphemeral, everybody); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(binary(t), append([]string{"store", "import", "--replace", "--wait", "60s", "--json"}, flags...)...)
+	cmd := exec.Command(stage.Kring(t), append([]string{"store", "import", "--replace", "--wait", "60s", "--json"}, flags...)...)
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {

@@ -3,13 +3,7 @@ package trees
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -17,6 +11,8 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kring/conformance/stage"
 )
 
 // side is one of the two brokers under comparison.
@@ -29,58 +25,18 @@ type side struct {
 
 const patience = 60 * time.Second
 
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
-}
-
-func peers(t testing.TB, args ...string) {
-	t.Helper()
-	if out, err := exec.Command("../peers/peers", args...).CombinedOutput(); err != nil {
-		t.Fatalf("peers %v: %v\n%s", args, err, out)
-	}
-}
-
-// end kills what peers runs in dir. A dead process that nobody has waited for yet counts as gone.
-func end(t testing.TB, dir string) {
-	t.Helper()
-	text, err := os.ReadFile(dir + "/pid")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = syscall.Kill(pid, syscall.SIGKILL)
-	_ = os.Remove(dir + "/pid") // or peers would take the dead process for a running one
-	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil || strings.Contains(string(stat), ") Z ") || strings.Contains(string(stat), ") X ") {
-			return
-		}
-	}
-	t.Errorf("process %d does not end", pid)
-}
-
 // settings are both brokers' alike.
 var settings = []string{"broker.id=1", "broker.rack=RACK1", "num.partitions=2",
 	"default.replication.factor=1", "auto.create.topics.enable=true"}
 
 func startKafka(t *testing.T) *side {
-	dir, zkPort, port := t.TempDir(), freePort(t), freePort(t)
-	peers(t, "zk", dir+"/zk", "clientPort="+zkPort)
-	t.Cleanup(func() { end(t, dir+"/zk") })
+	dir, zkPort, port := t.TempDir(), stage.FreePort(t), stage.FreePort(t)
+	stage.Peers(t, nil, "zk", dir+"/zk", "clientPort="+zkPort)
+	t.Cleanup(func() { stage.End(t, dir+"/zk", syscall.SIGKILL, patience) })
 	args := append([]string{"kafka", dir + "/kafka", "port=" + port, "zookeeper.connect=127.0.0.1:" + zkPort,
 		"zookeeper.session.timeout.ms=6000"}, settings...)
-	peers(t, args...)
-	t.Cleanup(func() { end(t, dir+"/kafka") })
+	stage.Peers(t, nil, args...)
+	t.Cleanup(func() { stage.End(t, dir+"/kafka", syscall.SIGKILL, patience) })
 	c, events, err := zk.Connect([]string{"127.0.0.1:" + zkPort}, 10*time.Second, zk.WithLogger(quiet{}))
 	if err != nil {
 		t.Fatal(err)
@@ -94,12 +50,12 @@ func startKafka(t *testing.T) *side {
 	s := &side{client: connect(t, port), tree: func(t testing.TB) tree { return zooKeeperTree(t, c) }}
 	s.restart = func(t *testing.T, kill bool) {
 		if kill {
-			end(t, dir+"/kafka")
+			stage.End(t, dir+"/kafka", syscall.SIGKILL, patience)
 			expire(t, c)
 		} else {
-			peers(t, "stop", dir+"/kafka")
+			stage.Peers(t, nil, "stop", dir+"/kafka")
 		}
-		peers(t, args...)
+		stage.Peers(t, nil, args...)
 		await(t, s.client)
 	}
 	await(t, s.client)
@@ -131,18 +87,7 @@ type quiet struct{}
 func (quiet) Printf(string, ...any) {}
 
 func startKring(t *testing.T) *side {
-	binary := os.Getenv("KRING")
-	if binary == "" {
-		binary = "../../bin/kring"
-	}
-	binary, err := filepath.Abs(binary)
-	if err == nil {
-		_, err = os.Stat(binary)
-	}
-	if err != nil {
-		t.Fatalf("the broker's binary: %v (run `make build` first)", err)
-	}
-	dir, port := t.TempDir(), freePort(t)
+	dir, port := t.TempDir(), stage.FreePort(t)
 	args := []string{"broker"}
 	for _, o := range append([]string{"log.dirs=" + dir, "listeners=PLAINTEXT://127.0.0.1:" + port}, settings...) {
 		args = append(args, "--override", o)
@@ -150,7 +95,7 @@ func startKring(t *testing.T) *side {
 	var said bytes.Buffer
 	var cmd *exec.Cmd
 	run := func() {
-		cmd = exec.Command(binary, args...)
+		cmd = exec.Command(stage.Kring(t), args...)
 		cmd.Stdout, cmd.Stderr = &said, &said
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

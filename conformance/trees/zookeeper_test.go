@@ -5,6 +5,7 @@ import (
 	"os"
 	"sort"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 
 	"kring/metadata"
 	"kring/metadata/storetest"
+
+	"kring/conformance/stage"
 )
 
 // realStore is a ZooKeeper session as a metadata.Store, good enough to hold the suite against the real thing: calls are made one
@@ -228,9 +231,9 @@ func TestSuiteOnZooKeeper(t *testing.T) {
 		t.Skip("needs a real ZooKeeper; make conformance sets KRING_PEERS_TEST")
 	}
 	storetest.Run(t, func(t *testing.T) *storetest.World {
-		dir, port := t.TempDir(), freePort(t)
-		peers(t, "zk", dir, "clientPort="+port)
-		t.Cleanup(func() { end(t, dir) })
+		dir, port := t.TempDir(), stage.FreePort(t)
+		stage.Peers(t, nil, "zk", dir, "clientPort="+port)
+		t.Cleanup(func() { stage.End(t, dir, syscall.SIGKILL, patience) })
 		s := dial(t, port)
 		t.Cleanup(func() { s.close() })
 		return &storetest.World{

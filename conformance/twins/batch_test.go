@@ -9,6 +9,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kring/conformance/stage"
 )
 
 // record is one record; a nil key or value is null.
@@ -82,7 +84,7 @@ func compress(t *testing.T, codec int8, body []byte) []byte {
 // some makes n records of about so many bytes from ms on, the same for the same seed. Times go back now and then.
 func some(seed, n, size int, ms int64) (all []record) {
 	for i := range n {
-		r := record{key: fmt.Appendf(nil, "key %d", (seed*7+i*3)%40), value: noise(seed*1000+i, size), ms: ms + int64(i*13%7)}
+		r := record{key: fmt.Appendf(nil, "key %d", (seed*7+i*3)%40), value: stage.Noise(seed*1000+i, size), ms: ms + int64(i*13%7)}
 		switch (seed + i) % 11 {
 		case 3:
 			r.key = nil
@@ -94,17 +96,4 @@ func some(seed, n, size int, ms int64) (all []record) {
 		all = append(all, r)
 	}
 	return all
-}
-
-// noise is bytes that no codec makes much smaller, the same for each seed.
-func noise(seed, n int) []byte {
-	b := make([]byte, n)
-	x := uint64(seed)*2654435761 + 88172645463325252
-	for i := range b {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-		b[i] = byte(x)
-	}
-	return b
 }

@@ -2,18 +2,17 @@ package twins
 
 import (
 	"bytes"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"kring/conformance/stage"
 )
 
 const patience = 60 * time.Second
@@ -50,16 +49,16 @@ func startTwins(t *testing.T) []*twin {
 }
 
 func kafkaTwin(t *testing.T) *twin {
-	home, port, zk := t.TempDir(), freePort(t), freePort(t)
-	peers(t, "zk", home+"/zk", "clientPort="+zk, "tickTime=500")
-	t.Cleanup(func() { end(t, home+"/zk", syscall.SIGKILL) })
+	home, port, zk := t.TempDir(), stage.FreePort(t), stage.FreePort(t)
+	stage.Peers(t, nil, "zk", home+"/zk", "clientPort="+zk, "tickTime=500")
+	t.Cleanup(func() { stage.End(t, home+"/zk", syscall.SIGKILL, patience) })
 	args := append([]string{"kafka", home + "/kafka", "port=" + port, "zookeeper.connect=127.0.0.1:" + zk, "log.dirs=" + home + "/data",
 		"zookeeper.session.timeout.ms=6000"}, settings...)
 	w := &twin{name: "Kafka", dir: home + "/data", addr: "127.0.0.1:" + port}
 	w.run = func(t *testing.T) {
 		// A killed broker is refused until its session has ended.
 		for until := time.Now().Add(patience); ; {
-			out, err := exec.Command("../peers/peers", args...).CombinedOutput()
+			out, err := stage.Command(t, nil, args...).CombinedOutput()
 			if err == nil {
 				break
 			}
@@ -69,24 +68,17 @@ func kafkaTwin(t *testing.T) *twin {
 			_ = os.Remove(home + "/kafka/pid")
 		}
 	}
-	w.halt = func(t *testing.T, sig syscall.Signal) { end(t, home+"/kafka", sig) }
-	t.Cleanup(func() { end(t, home+"/kafka", syscall.SIGKILL) })
+	w.halt = func(t *testing.T, sig syscall.Signal) {
+		if stage.Runs(home + "/kafka") {
+			stage.End(t, home+"/kafka", sig, patience)
+		}
+	}
+	t.Cleanup(func() { w.halt(t, syscall.SIGKILL) })
 	return w
 }
 
 func kringTwin(t *testing.T) *twin {
-	binary := os.Getenv("KRING")
-	if binary == "" {
-		binary = "../../bin/kring"
-	}
-	binary, err := filepath.Abs(binary)
-	if err == nil {
-		_, err = os.Stat(binary)
-	}
-	if err != nil {
-		t.Fatalf("the broker's binary: %v (run `make build` first)", err)
-	}
-	home, port := t.TempDir(), freePort(t)
+	home, port := t.TempDir(), stage.FreePort(t)
 	args := []string{"broker"}
 	for _, o := range append([]string{"log.dirs=" + home + "/data", "listeners=PLAINTEXT://127.0.0.1:" + port}, settings...) {
 		args = append(args, "--override", o)
@@ -94,7 +86,7 @@ func kringTwin(t *testing.T) *twin {
 	w := &twin{name: "kring", dir: home + "/data", addr: "127.0.0.1:" + port}
 	said, cmd := new(bytes.Buffer), (*exec.Cmd)(nil)
 	w.run = func(t *testing.T) {
-		cmd = exec.Command(binary, args...)
+		cmd = exec.Command(stage.Kring(t), args...)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = home, said, said
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -169,44 +161,4 @@ func (w *twin) stop(t *testing.T, sig syscall.Signal) {
 	t.Helper()
 	w.conn.Close()
 	w.halt(t, sig)
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
-}
-
-func peers(t *testing.T, args ...string) {
-	t.Helper()
-	if out, err := exec.Command("../peers/peers", args...).CombinedOutput(); err != nil {
-		t.Fatalf("peers %v: %v\n%s", args, err, out)
-	}
-}
-
-// end signals what peers runs in dir and waits until it is gone. A dead process that nobody has waited for yet counts as gone.
-func end(t *testing.T, dir string, sig syscall.Signal) {
-	t.Helper()
-	text, err := os.ReadFile(dir + "/pid")
-	if err != nil {
-		return
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = syscall.Kill(pid, sig)
-	_ = os.Remove(dir + "/pid") // or peers would take the dead process for a running one
-	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil || strings.Contains(string(stat), ") Z ") || strings.Contains(string(stat), ") X ") {
-			return
-		}
-	}
-	t.Errorf("process %d does not end", pid)
 }
