@@ -59,7 +59,12 @@ func (c *Controller) writeConfigs(t *ring.Task, writes []configWrite) []error {
 
 // AlterConfigs changes configurations, each resource by itself; done comes when they are stored, one error (or nil) each.
 func (c *Controller) AlterConfigs(alter []AlterConfig, validateOnly bool, done func([]error)) {
-	errs := make([]error, len(alter))
+	c.alter(len(alter), done, func(t *ring.Task, i int) error { return c.alterConfig(t, &alter[i], validateOnly) })
+}
+
+// alter has each of n parts of a request decided by itself, and answers with one error (or nil) for each.
+func (c *Controller) alter(n int, done func([]error), decide func(t *ring.Task, i int) error) {
+	errs := make([]error, n)
 	refuse := func() {
 		for i := range errs {
 			errs[i] = &Error{Kind: NotController}
@@ -74,8 +79,8 @@ func (c *Controller) AlterConfigs(alter []AlterConfig, validateOnly bool, done f
 			refuse()
 			return
 		}
-		for i := range alter {
-			errs[i] = c.alterConfig(t, &alter[i], validateOnly)
+		for i := range errs {
+			errs[i] = decide(t, i)
 		}
 		done(errs)
 	})

@@ -136,26 +136,7 @@ func isAddress(name string) bool {
 
 // AlterQuotas changes quotas, each entity by itself; done comes when they are stored, one error (or nil) each.
 func (c *Controller) AlterQuotas(alter []AlterQuota, validateOnly bool, done func([]error)) {
-	errs := make([]error, len(alter))
-	refuse := func() {
-		for i := range errs {
-			errs[i] = &Error{Kind: NotController}
-		}
-		done(errs)
-	}
-	if c.closing(refuse) {
-		return
-	}
-	c.admin.run(func(t *ring.Task) {
-		if c.fenced || c.stopped {
-			refuse()
-			return
-		}
-		for i := range alter {
-			errs[i] = c.alterQuota(t, &alter[i], validateOnly)
-		}
-		done(errs)
-	})
+	c.alter(len(alter), done, func(t *ring.Task, i int) error { return c.alterQuota(t, &alter[i], validateOnly) })
 }
 
 func (c *Controller) alterQuota(t *ring.Task, a *AlterQuota, validateOnly bool) error {
