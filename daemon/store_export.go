@@ -49,18 +49,11 @@ func (h *handover) exportTree(cmd *cobra.Command, m segment.Meta) error {
 	if err != nil {
 		return err
 	}
-	e, err := dialZooKeeper(cmd.Context(), h.zooKeeper, h.timeout)
+	e, theirs, foreign, err := h.visit(cmd)
 	if err != nil {
 		return err
 	}
 	defer e.close()
-	if err := e.abandoned(h.wait); err != nil {
-		return err
-	}
-	theirs, foreign, err := e.read()
-	if err != nil {
-		return err
-	}
 	ours = slices.DeleteFunc(ours, func(n embedded.Node) bool { return n.Stat.EphemeralOwner != 0 || n.Path == "/" })
 	ours, c, err := e.takeCensus(ours, m)
 	if err != nil {

@@ -53,18 +53,11 @@ func (h *handover) importTree(cmd *cobra.Command, t *ring.Task, m segment.Meta) 
 		return &failure{exitData, fmt.Errorf("%s holds a store already, %s; --replace puts ZooKeeper's tree in its place",
 			h.logDirs[0], storeText(old))}
 	}
-	e, err := dialZooKeeper(cmd.Context(), h.zooKeeper, h.timeout)
+	e, nodes, foreign, err := h.visit(cmd)
 	if err != nil {
 		return err
 	}
 	defer e.close()
-	if err := e.abandoned(h.wait); err != nil {
-		return err
-	}
-	nodes, foreign, err := e.read()
-	if err != nil {
-		return err
-	}
 	nodes, c, err := e.takeCensus(nodes, m)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
 
 	"kring/metadata"
 	"kring/metadata/embedded"
@@ -146,6 +147,20 @@ func stat(st *zk.Stat) metadata.Stat {
 	return metadata.Stat{Czxid: metadata.Zxid(st.Czxid), Mzxid: metadata.Zxid(st.Mzxid), Pzxid: metadata.Zxid(st.Pzxid), Ctime: st.Ctime,
 		Mtime: st.Mtime, Version: st.Version, Cversion: st.Cversion, Aversion: st.Aversion,
 		EphemeralOwner: metadata.SessionID(st.EphemeralOwner), DataLength: st.DataLength, NumChildren: st.NumChildren}
+}
+
+// visit reads the ensemble's tree, once no broker is registered there; whoever gets no error closes it.
+func (h *handover) visit(cmd *cobra.Command) (e *ensemble, nodes []embedded.Node, foreign []string, err error) {
+	if e, err = dialZooKeeper(cmd.Context(), h.zooKeeper, h.timeout); err != nil {
+		return nil, nil, nil, err
+	}
+	if err = e.abandoned(h.wait); err == nil {
+		nodes, foreign, err = e.read()
+	}
+	if err != nil {
+		e.close()
+	}
+	return e, nodes, foreign, err
 }
 
 // read reads all that is Kafka's, in the order of paths, and the root; foreign are the other nodes below the root. A tree that changes
