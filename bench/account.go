@@ -37,6 +37,12 @@ func account(pids []int) (usage, error) {
 	return all, nil
 }
 
+// CPUTime is what a process and its threads, ended ones too, have had of processors, in ticks of 10 ms.
+func CPUTime(pid int) (time.Duration, error) {
+	u, err := accountOne("/proc/" + strconv.Itoa(pid))
+	return u.user + u.system, err
+}
+
 func accountOne(dir string) (u usage, err error) {
 	stat, err := os.ReadFile(dir + "/stat")
 	if err != nil {

@@ -163,24 +163,16 @@ func (s *settings) kafkaRecovers(ctx context.Context) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	pid, err := os.ReadFile(dir + "/pid")
+	text, err := os.ReadFile(dir + "/pid")
 	if err != nil {
 		return result{}, err
 	}
-	return result{float64(ms) / 1000, cpuOf(strings.TrimSpace(string(pid)))}, nil
-}
-
-// cpuOf is a process's CPU time in seconds (proc_pid_stat(5); its ticks are hundredths).
-func cpuOf(pid string) float64 {
-	b, _ := os.ReadFile("/proc/" + pid + "/stat")
-	_, rest, _ := strings.Cut(string(b), ") ")
-	f := strings.Fields(rest)
-	if len(f) < 13 {
-		return 0
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return result{}, err
 	}
-	user, _ := strconv.Atoi(f[11])
-	system, _ := strconv.Atoi(f[12])
-	return float64(user+system) / 100
+	cpu, err := bench.CPUTime(pid)
+	return result{float64(ms) / 1000, cpu.Seconds()}, err
 }
 
 func script(ctx context.Context, args ...string) error {
