@@ -303,7 +303,7 @@ func (u *unmade) retry(t *ring.Task, b *Broker) {
 	}
 	b.each(t, func(s *shard, done func()) {
 		mine := work[s.id]
-		s.tasks(len(mine), func(t *ring.Task, i int) { mine[i].err = s.openAgain(t, mine[i]) }, done)
+		s.tasks(len(mine), func(t *ring.Task, i int) { mine[i].err = s.openLog(t, mine[i]) }, done)
 	})
 	var back []controller.PartitionName
 	for _, mine := range work {
@@ -341,8 +341,8 @@ func (s *shard) discard(t *ring.Task, p segment.Partition) {
 	}
 }
 
-// openAgain opens a log that is not led yet.
-func (s *shard) openAgain(t *ring.Task, o *opening) error {
+// openLog opens or makes the log of a partition, unless the shard has it by then.
+func (s *shard) openLog(t *ring.Task, o *opening) error {
 	if s.byName[o.at] != nil {
 		return nil
 	}

@@ -113,13 +113,10 @@ func (s *shard) lead(t *ring.Task, o *order) (err error) {
 		return segment.ErrOffline
 	}
 	if r == nil {
-		o.options.Files, o.options.Log = s.files, s.b.log
-		l, err := segment.Open(t, o.options)
-		if err != nil {
+		if err := s.openLog(t, &o.opening); err != nil {
 			return err
 		}
-		r = &replica{Partition: o.at, dir: o.dir, log: l}
-		s.add(r)
+		r = s.byName[o.at]
 	}
 	if err := r.log.Failed(); err != nil {
 		return err
