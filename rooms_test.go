@@ -55,12 +55,12 @@ var house = map[string]room{
 	"bench/compare":  {sees: "bench"},
 	"bench/recovery": {sees: "bench"},
 
-	"conformance/stage":   {}, // what the tests below share: binary, ports, real Kafka
+	"conformance/stage":   {},                          // what the tests below share: binary, ports, real Kafka
 	"conformance":         {sees: "conformance/stage"}, // tests only: the finished binary, from outside
-	"conformance/systemd": {}, // tests only: the installed service on a machine of its own
-	"conformance/trees":   {}, // tests only: its metadata beside Kafka's
-	"conformance/twins":   {}, // tests only: its files beside Kafka's
-	"conformance/golden":  {}, // tests only: started on log dirs that Kafka left
+	"conformance/systemd": {},                          // tests only: the installed service on a machine of its own
+	"conformance/trees":   {},                          // tests only: its metadata beside Kafka's
+	"conformance/twins":   {},                          // tests only: its files beside Kafka's
+	"conformance/golden":  {},                          // tests only: started on log dirs that Kafka left
 
 	"conformance/swap":   {}, // tests only: one data directory under Kafka and kring in turn
 	"conformance/suites": {}, // tests only: what client libraries test brokers with
