@@ -3,6 +3,7 @@ package segment
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -11,70 +12,107 @@ import (
 	"kring/wire/batch"
 )
 
-// dirFiles are the files a fuzzed log dir is made of, in a fixed order.
-func dirFiles(tb testing.TB, archive string) (names []string, files map[string][]byte) {
-	files = unpack(tb, "logdir-"+archive+".tar.gz")
-	for name := range files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names, files
+// goldenPart is one partition of a golden log dir with the log dir's own files, or these with two small partitions. Names are without
+// the log dir's.
+type goldenPart struct {
+	names   []string // of files, in order
+	files   map[string][]byte
+	written map[string]bool // every batch in it, from the part of it on that its checksum covers
 }
 
-// FuzzLogDir damages one file of a whole log dir, which was stopped cleanly or killed, puts a file of any name and content into it,
-// and starts on it twice. Whatever they are: the start does not crash, names what is wrong if it refuses, and serves no record that was not written.
+// goldenParts cuts a log dir into pieces that are quickly started on: logs do not know of each other.
+func goldenParts(tb testing.TB, archive string) []*goldenPart {
+	var all []*goldenPart
+	for _, dirs := range [][]string{{"rolls-0"}, {"txn-0"}, {"compacted-0"}, {"prealloc-0"}, {"epochs-0"}, {"deleted-records-0", "txn-1"}} {
+		g := &goldenPart{files: map[string][]byte{}, written: map[string]bool{}}
+		for name, b := range unpack(tb, "logdir-"+archive+".tar.gz") {
+			name = strings.TrimPrefix(name, "logdir-"+archive+"/")
+			dir, _, inside := strings.Cut(name, "/")
+			if inside && !slices.Contains(dirs, dir) {
+				continue
+			}
+			g.files[name] = b
+			for {
+				one, rest, err := batch.Whole(b)
+				if err != nil {
+					break
+				}
+				g.written[string(one[batch.BodyStart:])] = true
+				b = rest
+			}
+			if inside || len(dirs) > 1 {
+				g.names = append(g.names, name)
+			}
+		}
+		slices.Sort(g.names)
+		all = append(all, g)
+	}
+	return all
+}
+
+// damaged is b with one thing wrong with it, nil if it is not there at all; other is some other file's content.
+func damaged(b []byte, kind byte, at uint16, with, other []byte) []byte {
+	from := min(int(at), len(b))
+	switch kind % 6 {
+	case 0: // other bytes
+		b = bytes.Clone(b)
+		copy(b[from:], with)
+		return b
+	case 1: // another end
+		return slices.Concat(b[:from], with)
+	case 2: // put in between
+		return slices.Concat(b[:from], with, b[from:])
+	case 3: // taken out
+		return slices.Concat(b[:from], b[min(from+len(with), len(b)):])
+	case 4:
+		return append([]byte{}, other...)
+	}
+	return nil
+}
+
+// FuzzLogDir damages one file of a log dir that was stopped cleanly or killed, puts a file of any name and content into it, and
+// starts on it twice. Whatever they are: the start does not crash, names what is wrong if it refuses, and serves no record that was not written.
 func FuzzLogDir(f *testing.F) {
-	names, _ := dirFiles(f, "clean")
-	for i := range names {
-		f.Add(true, uint16(i), uint32(17), []byte{0xff}, "")
-		f.Add(true, uint16(i), uint32(8), []byte{0x7f, 0xff, 0xff, 0xff}, "")
-		f.Add(false, uint16(i), uint32(3), []byte{}, "")
-	}
-	junk := []byte("what is this, a batch? It is neither that nor an index, nor anything else")
-	for _, name := range []string{"00000000000000000000.log.swap", "00000000000000000000.index.swap", "00000000000000000015.log.cleaned",
-		"00000000000000000007.log", "00000000000000000099.snapshot", "00000000000000000000.txnindex", "leader-epoch-checkpoint.tmp",
-		"x.log", "5.log", ".log", "-1.log"} {
-		f.Add(true, uint16(0), uint32(1<<31), junk, "rolls-0/"+name)
-		f.Add(false, uint16(0), uint32(1<<31), []byte(nil), "txn-0/"+name)
-	}
-	f.Fuzz(func(t *testing.T, clean bool, which uint16, at uint32, with []byte, extra string) {
-		archive := "killed"
-		if clean {
-			archive = "clean"
-		}
-		names, files := dirFiles(t, archive)
-		name := names[int(which)%len(names)]
-		r := newRig(t, 1)
-		r.put("logdir-" + archive + ".tar.gz")
-		if b := bytes.Clone(files[name]); int(at) < len(b) {
-			if len(with) == 0 {
-				b = b[:at]
-			} else {
-				copy(b[at:], with)
-			}
-			r.m.WriteFile("/"+name, b)
-		}
-		if strings.Count(extra, "/") == 1 && strings.HasPrefix(extra, "rolls-0/") || strings.HasPrefix(extra, "txn-0/") {
-			rest := extra[strings.IndexByte(extra, '/')+1:]
-			if rest != "" && rest != "." && rest != ".." && !strings.ContainsAny(rest, "/\x00") && len(rest) < 200 {
-				r.m.WriteFile("/logdir-"+archive+"/"+extra, bytes.Clone(with))
-			}
-		}
-		written := map[string]bool{}
-		for name, b := range files {
-			if strings.HasSuffix(name, logSuffix) {
-				for {
-					one, rest, err := batch.Whole(b)
-					if err != nil {
-						break
-					}
-					written[string(one[batch.BodyStart:])] = true
-					b = rest
+	parts := map[bool][]*goldenPart{true: goldenParts(f, "clean"), false: goldenParts(f, "killed")}
+	for _, clean := range []bool{true, false} {
+		for n, g := range parts[clean] {
+			for i, name := range g.names {
+				if n == 0 && i > 7 { // one segment is like the next
+					break
+				}
+				kind := byte(i % 6)
+				f.Add(clean, byte(n), byte(i), kind, uint16(17), []byte{0x7f, 0xff}, "")
+				if strings.HasSuffix(name, logSuffix) {
+					f.Add(clean, byte(n), byte(i), byte(0), uint16(8), []byte{0x7f, 0xff, 0xff, 0xff}, "")
 				}
 			}
 		}
+	}
+	junk := []byte("what is this, a batch? It is neither that nor an index, nor anything else")
+	for i, name := range []string{"00000000000000000000.log.swap", "00000000000000000000.index.swap", "00000000000000000015.log.cleaned",
+		"00000000000000000007.log", "00000000000000000099.snapshot", "00000000000000000000.txnindex", "leader-epoch-checkpoint.tmp",
+		"x.log", "5.log", ".log", "-1.log"} {
+		f.Add(i%2 == 0, byte(1+i%5), byte(0), byte(0), uint16(1<<15), junk, name)
+	}
+	f.Fuzz(func(t *testing.T, clean bool, part, which, kind byte, at uint16, with []byte, extra string) {
+		g := parts[clean][int(part)%len(parts[clean])]
+		r := newRig(t, 1)
+		name := g.names[int(which)%len(g.names)]
+		for _, n := range slices.Sorted(maps.Keys(g.files)) {
+			b := g.files[n]
+			if n == name {
+				b = damaged(b, kind, at, with, g.files[g.names[(int(which)+1+int(at)%(len(g.names)-1))%len(g.names)]])
+			}
+			if b != nil || n != name {
+				r.m.WriteFile("/d/"+n, b)
+			}
+		}
+		if extra != "" && extra != "." && extra != ".." && !strings.ContainsAny(extra, "/\x00") && len(extra) < 200 &&
+			extra != "deleted-records-0" && extra != "txn-1" {
+			r.m.WriteFile("/d/"+name[:strings.LastIndexByte(name, '/')+1]+extra, with)
+		}
 		for start := range 2 {
-			if !startOn(t, r, "/logdir-"+archive, written, start == 0) {
+			if !startOn(t, r, "/d", g.written, start == 0) {
 				return
 			}
 		}
