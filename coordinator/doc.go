@@ -35,7 +35,8 @@
 //	                   assignment bytes)
 //
 // Values 0 to 4 are read. A group is written when its assignment is there, before it is given out; when it has become empty; and when a
-// static member has a new id. Times are milliseconds since 1970.
+// static member has a new id. Times are milliseconds since 1970. Records of __transaction_state are only read, to be
+// printed (transactionlog.go).
 //
 // Promises:
 //   - Every request is answered exactly once, and never while the shard is in the middle of something: whoever is answered may call it.
