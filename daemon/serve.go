@@ -144,7 +144,7 @@ func descriptors(log *slog.Logger) int {
 }
 
 func (r *run) start(t *ring.Task) {
-	b, err := broker.Start(t, broker.Options{Loops: r.kernel.Loops(), Config: r.cfg, Open: openStore, Log: r.log.Logger, Fatal: r.fatal,
+	b, err := broker.Start(t, broker.Options{Loops: r.kernel.Loops(), Config: r.cfg, Open: r.openStore, Log: r.log.Logger, Fatal: r.fatal,
 		Descriptors: descriptors(r.log.Logger), Told: r.told, Settings: r.log.configure, Levels: r.log})
 	if err != nil {
 		r.err = &failure{startStatus(err), err}
@@ -241,8 +241,8 @@ func (r *run) greet() {
 }
 
 // openStore opens the embedded store.
-func openStore(t *ring.Task, dir string) (broker.Store, error) {
-	s, err := embedded.Open(t, dir)
+func (r *run) openStore(t *ring.Task, dir string, clean bool) (broker.Store, error) {
+	s, err := embedded.Open(t, dir, embedded.Options{Clean: clean, Log: r.log.Logger})
 	if err != nil {
 		return broker.Store{}, err
 	}

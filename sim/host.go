@@ -46,8 +46,8 @@ func newHost(w *simring.World, loops int, log *slog.Logger) (*host, error) {
 	return &host{w: w, m: w.Machine("k"), count: loops, conf: c, log: log}, nil
 }
 
-func openStore(t *ring.Task, dir string) (broker.Store, error) {
-	s, err := embedded.Open(t, dir)
+func (h *host) openStore(t *ring.Task, dir string, clean bool) (broker.Store, error) {
+	s, err := embedded.Open(t, dir, embedded.Options{Clean: clean, Log: h.log})
 	if err != nil {
 		return broker.Store{}, err
 	}
@@ -67,7 +67,7 @@ func (h *host) boot(done func(error)) {
 	h.loops = h.m.Start(h.count, func(loops []ring.Loop) {
 		ring.Go(loops[0], func(t *ring.Task) {
 			b, err := broker.Start(t, broker.Options{
-				Loops: loops, Config: h.conf, Open: openStore, Log: h.log,
+				Loops: loops, Config: h.conf, Open: h.openStore, Log: h.log,
 				Fatal: func(err error) {
 					if h.life == life {
 						h.fatal = err

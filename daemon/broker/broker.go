@@ -28,8 +28,8 @@ type Options struct {
 	// Loops are the loops it runs on; Start is called on the first.
 	Loops  []ring.Loop
 	Config *config.Config
-	// Open opens the store; it is called once the log dirs are locked, with the first of them.
-	Open func(t *ring.Task, dir string) (Store, error)
+	// Open opens the store; it is called once the log dirs are locked, with the first of them, and whether that was stopped cleanly.
+	Open func(t *ring.Task, dir string, clean bool) (Store, error)
 	Log  *slog.Logger
 	// PartitionsMost is how many partitions one request may create; 0 is what KRaft's controllers allow.
 	PartitionsMost int64
@@ -160,7 +160,7 @@ func (b *Broker) start(t *ring.Task) error {
 
 // openStore opens the store, finds the ids of cluster and broker, and lays the dynamic settings over ours.
 func (b *Broker) openStore(t *ring.Task) error {
-	store, err := b.o.Open(t, b.dirs[0].Path())
+	store, err := b.o.Open(t, b.dirs[0].Path(), b.dirs[0].Clean())
 	if err != nil {
 		return fmt.Errorf("opening the store: %w", err)
 	}

@@ -88,7 +88,9 @@ func (b *Broker) identify(t *ring.Task) error {
 func (b *Broker) closeDirs(t *ring.Task) error {
 	var first error
 	if b.store.Close != nil {
-		first = b.store.Close(t)
+		if first = b.store.Close(t); first != nil {
+			b.dirs[0].spoiled = true // its end is not what a clean stop leaves
+		}
 	}
 	for _, d := range b.dirs {
 		if d.failed != nil {

@@ -64,8 +64,8 @@ func seeds(usual uint64) uint64 {
 	return usual
 }
 
-func open(t *ring.Task, dir string) (Store, error) {
-	s, err := embedded.Open(t, dir)
+func open(t *ring.Task, dir string, clean bool) (Store, error) {
+	s, err := embedded.Open(t, dir, embedded.Options{Clean: clean})
 	if err != nil {
 		return Store{}, err
 	}

@@ -261,6 +261,11 @@ func powerLoss(t *testing.T, seed uint64) {
 		if err := b.start(t); err != nil {
 			t.Fatalf("seed %d, life %d: %v", seed, life, err)
 		}
+		for name := range b.contents(t) {
+			if strings.HasSuffix(name, damagedSuffix) {
+				t.Fatalf("seed %d, life %d: a torn write was taken for damage: %s", seed, life, name)
+			}
+		}
 		var why error
 		model, why = match(t, b, states[acked:])
 		if model == nil {

@@ -78,7 +78,7 @@ func Replace(t *ring.Task, dir string, nodes []Node) error {
 	}
 	var names []string
 	for _, e := range entries {
-		if !e.Dir && IsFile(e.Name) {
+		if !e.Dir && IsFile(e.Name) && !strings.HasSuffix(e.Name, damagedSuffix) {
 			names = append(names, e.Name)
 		}
 	}
@@ -94,7 +94,7 @@ func Replace(t *ring.Task, dir string, nodes []Node) error {
 	if !begun && len(f.logs)+len(f.snapshots) > 0 {
 		old, _, err := load(&f, read)
 		if err != nil {
-			return err
+			return in(dir, err)
 		}
 		tr.zxid, tr.session = max(tr.zxid, old.zxid+1), max(tr.session, old.session)
 	}

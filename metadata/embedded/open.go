@@ -1,11 +1,11 @@
 package embedded
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,9 +64,16 @@ func findFiles(names []string) (f files) {
 // IsFile tells whether a name in a log dir is one of this store's files.
 func IsFile(name string) bool { return strings.HasPrefix(name, filePrefix) }
 
+// Options say how a store is opened.
+type Options struct {
+	// Clean: whoever used the directory last stopped cleanly, so nothing in it can be torn.
+	Clean bool
+	Log   *slog.Logger // may be nil
+}
+
 // Open reads or creates the store in dir (which must exist) and begins a new session: ephemeral nodes of the last one are
-// gone. Damage other than a torn end of the log is a *DamageError.
-func Open(t *ring.Task, dir string) (*Store, error) {
+// gone. Damage that is not at the end of the last log is a *DamageError.
+func Open(t *ring.Task, dir string, o Options) (*Store, error) {
 	entries, err := t.List(dir)
 	if err != nil {
 		return nil, err
@@ -79,11 +86,15 @@ func Open(t *ring.Task, dir string) (*Store, error) {
 	}
 	f := findFiles(names)
 	tr, end, err := load(&f, func(name string) ([]byte, error) { return t.ReadFile(dir+"/"+name, maxFile) })
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = settleTail(t, dir, &end, o)
 	}
+	if err != nil {
+		return nil, in(dir, err)
+	}
+	end.ended(dir, tr, o)
 	s := newStore(t.Loop(), dir, tr)
-	if err := s.begin(t, f, end); err != nil {
+	if err := s.begin(t, f, end.at); err != nil {
 		return nil, err
 	}
 	if f.failed {
@@ -97,9 +108,9 @@ func Open(t *ring.Task, dir string) (*Store, error) {
 	return s, nil
 }
 
-// load reads the newest snapshot and replays the logs behind it. end is the length of the last log up to its last whole
-// frame; a last log whose header was never finished moves from f.logs to f.unfinished.
-func load(f *files, read func(name string) ([]byte, error)) (tr *tree, end int64, err error) {
+// load reads the newest snapshot and replays the logs behind it. end is that of the last log; a last log whose header was never
+// finished moves from f.logs to f.unfinished.
+func load(f *files, read func(name string) ([]byte, error)) (tr *tree, end ending, err error) {
 	if tr, err = loadSnapshot(f, read); err == nil {
 		end, err = replayLogs(f, read, tr)
 	}
@@ -130,20 +141,20 @@ func loadSnapshot(f *files, read func(string) ([]byte, error)) (*tree, error) {
 	return tr, nil
 }
 
-func replayLogs(f *files, read func(string) ([]byte, error), tr *tree) (end int64, err error) {
+func replayLogs(f *files, read func(string) ([]byte, error), tr *tree) (end ending, err error) {
 	snapshot, first := tr.zxid, 0
 	// A log whose successor begins at or before the snapshot holds nothing new.
 	for first+1 < len(f.logs) && f.logs[first+1] <= snapshot {
 		first++
 	}
 	if err := f.dropEmpty(first, read); err != nil {
-		return 0, err
+		return end, err
 	}
 	for i := first; i < len(f.logs); i++ {
 		name, last := fileName(f.logs[i], logSuffix), i == len(f.logs)-1
 		b, err := read(name)
 		if err != nil {
-			return 0, err
+			return end, err
 		}
 		base, err := readHeader(b, logMagic)
 		if err != nil && last && len(b) <= headerSize && snapshot == 0 && f.logs[i] == 0 {
@@ -157,11 +168,13 @@ func replayLogs(f *files, read func(string) ([]byte, error), tr *tree) (end int6
 			err = fmt.Errorf("begins behind %d, the state before it ends at %d", base, tr.zxid)
 		}
 		if err != nil {
-			return 0, &DamageError{name, 0, err.Error()}
+			return end, &DamageError{name, 0, err.Error()}
 		}
-		if end, err = replayLog(b, name, last, snapshot, tr); err != nil {
-			return 0, err
+		at, err := replayLog(b, name, last, snapshot, tr)
+		if err != nil {
+			return end, err
 		}
+		end = ending{name, at, b[at:]}
 	}
 	return end, nil
 }
@@ -197,10 +210,13 @@ func replayLog(b []byte, name string, last bool, snapshot metadata.Zxid, tr *tre
 			err = fmt.Errorf("frame with mark %#x in a log", mark)
 		}
 		if err != nil {
-			if next := laterFrame(b, at+1); !last || next >= 0 {
-				if next >= 0 {
-					err = fmt.Errorf("%w, though a whole frame follows at %d", err, next)
-				}
+			next, searched := laterFrame(b, at+1)
+			if next >= 0 {
+				err = fmt.Errorf("%w, though a whole frame follows at %d", err, next)
+			} else if searched != nil {
+				err = fmt.Errorf("%w; %w", err, searched)
+			}
+			if !last || next >= 0 || searched != nil {
 				return 0, &DamageError{name, int64(at), err.Error()}
 			}
 			break
@@ -211,20 +227,6 @@ func replayLog(b []byte, name string, last bool, snapshot metadata.Zxid, tr *tre
 		at += frameHead + len(payload)
 	}
 	return int64(at), nil
-}
-
-// laterFrame finds a whole frame at or behind from: what stands before it had been made durable. -1 if there is none.
-func laterFrame(b []byte, from int) int {
-	var mark [4]byte
-	binary.BigEndian.PutUint32(mark[:], frameMark)
-	for at := from; at+frameHead <= len(b); at++ {
-		if b[at] == mark[0] && string(b[at:at+4]) == string(mark[:]) {
-			if _, _, err := readFrame(b[at:], int64(at)); err == nil {
-				return at
-			}
-		}
-	}
-	return -1
 }
 
 // begin opens the log for writing, cuts a torn end, and makes the new session durable.

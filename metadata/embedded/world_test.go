@@ -17,6 +17,8 @@ type bench struct {
 	loop  ring.Loop
 	store *Store
 	err   error
+
+	options Options
 }
 
 const dir = "/data"
@@ -38,7 +40,7 @@ func (b *bench) start(t testing.TB) error {
 				b.err = task.SyncDir("/")
 			}
 			if b.err == nil {
-				b.store, b.err = Open(task, dir)
+				b.store, b.err = Open(task, dir, b.options)
 			}
 			done = true
 		})

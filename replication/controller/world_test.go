@@ -133,7 +133,7 @@ func (x *cluster) bring(task *ring.Task) (err error) {
 	if err = task.SyncDir("/"); err != nil {
 		return err
 	}
-	store, err := embedded.Open(task, "/data")
+	store, err := embedded.Open(task, "/data", embedded.Options{})
 	if err != nil {
 		return err
 	}
