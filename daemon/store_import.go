@@ -46,7 +46,10 @@ store already, unless --replace says so: it must not be ahead of ZooKeeper.`,
 
 func (h *handover) importTree(cmd *cobra.Command, t *ring.Task, m segment.Meta) error {
 	old, err := storeIn(h.logDirs[0])
-	if err != nil {
+	var damage *embedded.DamageError
+	if errors.As(err, &damage) { // how far it came cannot be compared with ZooKeeper
+		return &failure{exitData, fmt.Errorf("%w; to give up what is in it, move %s/kring-store-* away, and import again", err, h.logDirs[0])}
+	} else if err != nil {
 		return err
 	}
 	if old != nil && !h.replace {

@@ -72,6 +72,20 @@ func TestHandoverTakesWhatTheFileSays(t *testing.T) {
 	}
 }
 
+// A damaged store is not replaced, since nobody can say whether it is ahead of ZooKeeper; it is said what to do.
+func TestImportOverADamagedStoreSaysWhatToDo(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/kring-store-0000000000000000.log", make([]byte, 100), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := handover{logDirs: []string{dir}, replace: true}
+	err := h.importTree(nil, nil, segment.Meta{})
+	if err == nil || statusOf(err) != exitData || !strings.Contains(err.Error(), "kring-store-0000000000000000.log at byte 0") ||
+		!strings.Contains(err.Error(), "move "+dir+"/kring-store-* away, and import again") {
+		t.Error(err)
+	}
+}
+
 func TestCensusLeavesOutWhatIsEphemeral(t *testing.T) {
 	nodes := grown(`/cluster/id={"version":"1","id":"mine"}`, "/controller_epoch=12",
 		`/brokers/topics/a={"version":3,"partitions":{"0":[5],"1":[5]},"topic_id":"iekmJcKISeKODFsrmS3i7A","adding_replicas":{},"removing_replicas":{}}`)
