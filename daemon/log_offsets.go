@@ -15,8 +15,12 @@ import (
 // parserOf is what reads the records of a file, by the partition it belongs to.
 func parserOf(file string) segment.Parser {
 	dir, err := filepath.Abs(filepath.Dir(file))
-	if err == nil && strings.HasPrefix(filepath.Base(dir), "__consumer_offsets-") {
+	switch name := filepath.Base(dir); {
+	case err != nil:
+	case strings.HasPrefix(name, "__consumer_offsets-"):
 		return parseOffsets
+	case strings.HasPrefix(name, "__transaction_state-"):
+		return parseTransactions
 	}
 	return nil
 }

@@ -29,7 +29,8 @@ before and behind it keep their offsets. Indexes, producer snapshots and leader 
 they were wrong. Left alone are what kring log verify only notes, because the next start deals with it (--rebuild makes it anew at
 once), and what the log dir's own files say (meta.properties, checkpoints).
 It is refused while a broker, Kring or Kafka, uses the log dir.
-Exit status: 0 if everything is sound now, 1 if something is left to be found, 6 if a broker uses the log dir.`,
+Exit status: 0 if everything is sound now, 1 if something is left to be found, 6 if a broker uses the log dir, 7 if something could
+not be read or written.`,
 		Args: atLeast(1),
 		Example: `  kring log repair --dry-run kring-data/words-0
   kring log repair kring-data`,

@@ -45,7 +45,7 @@ Nothing is changed, and no broker is disturbed; of a running one the newest writ
 
 One line for each finding: the file, the position, what it is, what to do about it. A line that begins with "note:" tells of
 something that does no harm: the next start deals with it, or nothing need be done.
-Exit status: 0 if there is nothing but notes, 1 if something was found, 7 if something could not be read.`,
+Exit status: 0 if there is nothing but notes, 1 if something was found, 3 for wrong arguments, 7 if something could not be read.`,
 		Args: atLeast(1),
 		Example: `  kring log verify kring-data
   kring log verify --json kring-data/words-0 kring-data/words-1`,

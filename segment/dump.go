@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"kring/wire/batch"
 )
@@ -24,9 +24,15 @@ type DumpOptions struct {
 	IndexSanity bool
 	// VerifyIndexOnly prints only what is wrong with an index.
 	VerifyIndexOnly bool
+	// SkipMetadata leaves out all but key and value of a record.
+	SkipMetadata bool
+	// MaxBytes ends each log before the batch that goes beyond so many bytes; 0: at its end.
+	MaxBytes int64
 	// Parser gives what makes text of the keys and values of a file's records, for PrintDataLog; nil where they are text. An empty
 	// payload is left out.
 	Parser func(file string) Parser
+	// Key and Value make text of the others; nil: as UTF-8.
+	Key, Value func([]byte) string
 	// Open gives a file by name and its size; if it is an io.Closer it is closed again.
 	Open func(name string) (io.ReaderAt, int64, error)
 }
@@ -34,10 +40,10 @@ type DumpOptions struct {
 // Parser makes text of a record's key and value.
 type Parser func(offset int64, key, value []byte) (keyText, payload string)
 
-// Dump prints .log, .index, .timeindex, .txnindex and .snapshot files as Kafka's DumpLogSegments does. What is wrong with
-// a file is part of the output; an error means that a file could not be read.
-func Dump(w io.Writer, files []string, o DumpOptions) error {
-	d := &dumper{w: bufio.NewWriter(w), o: o}
+// Dump prints .log, .index, .timeindex, .txnindex and .snapshot files as Kafka's DumpLogSegments does: what they hold to out, and
+// what is wrong with them to problems. An error means that a file could not be read.
+func Dump(out, problems io.Writer, files []string, o DumpOptions) error {
+	d := &dumper{w: bufio.NewWriterSize(out, 64<<10), problems: problems, o: o}
 	var failed error
 	for _, name := range files {
 		fmt.Fprintf(d.w, "Dumping %s\n", name)
@@ -46,20 +52,46 @@ func Dump(w io.Writer, files []string, o DumpOptions) error {
 			break
 		}
 	}
-	for _, p := range d.problems {
-		fmt.Fprintln(d.w, p)
-	}
 	if err := d.w.Flush(); failed == nil {
 		failed = err
+	}
+	for _, kind := range d.found {
+		for _, line := range kind {
+			fmt.Fprintln(d.problems, line)
+		}
 	}
 	return failed
 }
 
 type dumper struct {
 	w        *bufio.Writer
+	problems io.Writer
 	o        DumpOptions
-	problems []string // told after all files
-	parse    Parser   // of the file at hand
+	found    [dumpKinds][]string // told after all files
+	parse    Parser              // of the file at hand
+}
+
+// What is wrong, in the order in which it is told.
+const (
+	indexMismatch = iota
+	timeMismatch
+	timeOrder
+	timeWithoutBatch
+	offsetGap
+	dumpKinds
+)
+
+// say tells at once.
+func (d *dumper) say(format string, args ...any) {
+	d.w.Flush()
+	fmt.Fprintf(d.problems, format+"\n", args...)
+}
+
+// tell keeps what is wrong with one file until all are dumped.
+func (d *dumper) tell(kind int, title string, lines []string) {
+	if len(lines) > 0 {
+		d.found[kind] = append(append(d.found[kind], title), lines...)
+	}
 }
 
 // dumpFile is a file being read.
@@ -120,7 +152,7 @@ func (f *dumpFile) header(pos int64) (header, error) {
 func (d *dumper) file(name string) error {
 	base, suffix, ok := parseName(path.Base(name))
 	if !ok || !strings.Contains(logSuffix+indexSuffix+timeSuffix+txnSuffix+snapshotSuffix+".", suffix+".") {
-		d.problems = append(d.problems, "Ignoring unknown file "+name)
+		d.say("Ignoring unknown file %s", name)
 		return nil
 	}
 	f, err := d.open(name)
@@ -147,6 +179,10 @@ func (d *dumper) file(name string) error {
 func (d *dumper) log(f *dumpFile, base Offset) error {
 	fmt.Fprintf(d.w, "Log starting offset: %d\n", base)
 	pos, last := int64(0), int64(-1)
+	whole := f.size
+	if d.o.MaxBytes > 0 {
+		f.size = min(f.size, d.o.MaxBytes)
+	}
 	var gaps []string
 	for {
 		h, err := f.header(pos)
@@ -159,22 +195,21 @@ func (d *dumper) log(f *dumpFile, base Offset) error {
 		if h.size() > dumpBatchMax {
 			return fmt.Errorf("%w: a batch of %d bytes at position %d", ErrMalformed, h.size(), pos)
 		}
-		whole, err := f.at(pos, h.size())
+		b, err := f.at(pos, h.size())
 		if err != nil {
 			return err
 		}
-		d.batch(whole, pos)
+		d.batch(b, pos)
 		if d.o.PrintDataLog || d.o.DeepIteration {
-			gaps = d.records(whole, &last, gaps)
+			gaps = d.records(b, &last, gaps)
 		}
 		pos += h.size()
 	}
-	if pos < f.size {
-		fmt.Fprintf(d.w, "Found %d invalid bytes at the end of %s\n", f.size-pos, path.Base(f.name))
+	if pos < whole && d.o.MaxBytes <= 0 {
+		fmt.Fprintf(d.w, "Found %d invalid bytes at the end of %s\n", whole-pos, path.Base(f.name))
 	}
-	if len(gaps) > 0 {
-		d.problems = append(append(d.problems, "Non-consecutive offsets in "+f.name), gaps...)
-	}
+	slices.Reverse(gaps) // Kafka's tool tells the last one first
+	d.tell(offsetGap, "Non-consecutive offsets in "+f.name, gaps)
 	return nil
 }
 
@@ -206,128 +241,4 @@ func (d *dumper) batch(b []byte, pos int64) {
 	}
 	fmt.Fprintf(d.w, " position: %d %s: %d size: %d magic: %d compresscodec: %s crc: %d isvalid: %v\n", pos, kind, h.maxTime(), h.size(),
 		v.Magic(), codec, crc, batch.Verify(b) == nil)
-}
-
-func isAppendTime(b []byte) bool {
-	h := header(b)
-	if h.isV2() {
-		return h.v2().LogAppendTime()
-	}
-	return h.v2().Magic() == 1 && batch.Legacy(b).LogAppendTime()
-}
-
-// records prints a line for each record of a batch and collects gaps between offsets.
-func (d *dumper) records(b []byte, last *int64, gaps []string) []string {
-	h := header(b)
-	kind := "CreateTime"
-	if isAppendTime(b) {
-		kind = "LogAppendTime"
-	} else if h.v2().Magic() == 0 {
-		kind = "NoTimestampType"
-	}
-	records, err := batch.Open(b, dumpBatchMax)
-	if err != nil {
-		fmt.Fprintf(d.w, "| the records cannot be read: %v\n", err)
-		return gaps
-	}
-	for records.Next() {
-		r := &records.Record
-		if *last >= 0 && r.Offset != *last+1 {
-			gaps = append(gaps, fmt.Sprintf("  %d is followed by %d", *last, r.Offset))
-		}
-		*last = r.Offset
-		fmt.Fprintf(d.w, "| offset: %d %s: %d keySize: %d valueSize: %d", r.Offset, kind, r.Timestamp, sizeOf(r.Key), sizeOf(r.Value))
-		if h.isV2() {
-			v := h.v2()
-			seq := int32(noSequence)
-			if v.BaseSequence() >= 0 {
-				seq = batch.AddSequence(v.BaseSequence(), int32(r.Offset-v.BaseOffset()))
-			}
-			fmt.Fprintf(d.w, " sequence: %d headerKeys: [", seq)
-			n := 0
-			for key := range r.Headers() {
-				if n++; n > 1 {
-					d.w.WriteByte(',')
-				}
-				d.w.WriteString(text(key))
-			}
-			d.w.WriteByte(']')
-			if v.Control() {
-				d.control(b)
-			}
-		}
-		if d.o.PrintDataLog && !(h.isV2() && h.v2().Control()) {
-			d.data(r)
-		}
-		d.w.WriteByte('\n')
-	}
-	if records.Err != nil {
-		fmt.Fprintf(d.w, "| the records cannot be read on: %v\n", records.Err)
-	}
-	return gaps
-}
-
-// data prints a record's key and value.
-func (d *dumper) data(r *batch.Record) {
-	if d.parse != nil && r.Key != nil {
-		key, payload := d.parse(r.Offset, r.Key, r.Value)
-		if fmt.Fprintf(d.w, " key: %s", key); payload != "" {
-			fmt.Fprintf(d.w, " payload: %s", payload)
-		}
-		return
-	}
-	if r.Key != nil {
-		fmt.Fprintf(d.w, " key: %s", text(r.Key))
-	}
-	if r.Value != nil {
-		fmt.Fprintf(d.w, " payload: %s", text(r.Value))
-	}
-}
-
-func (d *dumper) control(b []byte) {
-	commit, epoch, ok := endMarker(b)
-	switch {
-	case !ok:
-		fmt.Fprint(d.w, " controlType: UNKNOWN")
-	case commit:
-		fmt.Fprintf(d.w, " endTxnMarker: COMMIT coordinatorEpoch: %d", epoch)
-	default:
-		fmt.Fprintf(d.w, " endTxnMarker: ABORT coordinatorEpoch: %d", epoch)
-	}
-}
-
-func sizeOf(b []byte) int {
-	if b == nil {
-		return -1
-	}
-	return len(b)
-}
-
-// text is b as Java decodes it: every malformed sequence becomes one replacement character.
-func text(b []byte) string {
-	if utf8.Valid(b) {
-		return string(b)
-	}
-	var s strings.Builder
-	for len(b) > 0 {
-		r, n := utf8.DecodeRune(b)
-		if r == utf8.RuneError && n == 1 {
-			n = malformed(b)
-		}
-		s.WriteRune(r)
-		b = b[n:]
-	}
-	return s.String()
-}
-
-// malformed is how many bytes at the start of b begin a character and do not end it.
-func malformed(b []byte) int {
-	n := 1
-	for n < len(b) && n < 4 && !utf8.FullRune(b[:n]) && b[n]&0xc0 == 0x80 {
-		n++
-	}
-	if n > 1 && utf8.FullRune(b[:n]) { // the last one made it wrong, or is not part of it
-		n--
-	}
-	return n
 }

@@ -2,6 +2,7 @@ package segment
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -12,10 +13,6 @@ func (d *dumper) beside(f *dumpFile, from, to string) *dumpFile {
 		return nil
 	}
 	return g
-}
-
-func (d *dumper) problem(format string, args ...any) {
-	d.problems = append(d.problems, fmt.Sprintf(format, args...))
 }
 
 // index prints an offset index and compares each entry with the batch it points to.
@@ -37,7 +34,7 @@ func (d *dumper) index(f *dumpFile, base Offset) error {
 	if log != nil {
 		defer log.close()
 	} else {
-		d.problem("%s has no log file beside it; nothing was compared", f.name)
+		d.say("%s has no log file beside it; nothing was compared", f.name)
 	}
 	var wrong []string
 	for i := range x.len() {
@@ -62,9 +59,8 @@ func (d *dumper) index(f *dumpFile, base Offset) error {
 			fmt.Fprintf(d.w, "offset: %d position: %d\n", base+Offset(r), p)
 		}
 	}
-	if len(wrong) > 0 {
-		d.problems = append(append(d.problems, "Mismatches in :"+f.name), wrong...)
-	}
+	slices.Reverse(wrong) // Kafka's tool tells the last one first
+	d.tell(indexMismatch, "Mismatches in :"+f.name, wrong)
 	return nil
 }
 
@@ -100,7 +96,7 @@ func (d *dumper) times(f *dumpFile, base Offset) error {
 	if log != nil {
 		defer log.close()
 	} else {
-		d.problem("%s has no log file beside it; nothing was compared", f.name)
+		d.say("%s has no log file beside it; nothing was compared", f.name)
 	}
 	index := offsetIndex(nil)
 	if g := d.beside(f, timeSuffix, indexSuffix); g != nil {
@@ -112,6 +108,7 @@ func (d *dumper) times(f *dumpFile, base Offset) error {
 		index = live(index[:len(index)/indexEntry*indexEntry], indexEntry, func(i int) int32 { r, _ := index.at(i); return r })
 	}
 	before := int64(noTimestamp)
+	var wrong [dumpKinds][]string
 	for i := range x.len() {
 		ms, r := x.at(i)
 		if r == 0 && i > 0 {
@@ -119,38 +116,46 @@ func (d *dumper) times(f *dumpFile, base Offset) error {
 		}
 		o := base + Offset(r)
 		if log != nil {
-			if err := d.compareTime(f, log, index.find(int64(r)), o, ms); err != nil {
+			if err := compareTime(&wrong, log, index.find(int64(r)), o, ms, before); err != nil {
 				return err
 			}
-		}
-		if before >= ms {
-			d.problem("Found out of order timestamp in :%s\n  Index timestamp: %d, Previously indexed timestamp: %d", f.name, ms, before)
 		}
 		if !d.o.VerifyIndexOnly {
 			fmt.Fprintf(d.w, "timestamp: %d offset: %d\n", ms, o)
 		}
 		before = ms
 	}
+	d.tell(timeMismatch, "Found timestamp mismatch in :"+f.name, wrong[timeMismatch])
+	d.tell(timeOrder, "Found out of order timestamp in :"+f.name, wrong[timeOrder])
+	d.tell(timeWithoutBatch, "The following indexed offsets are not found in the log.", wrong[timeWithoutBatch])
 	return nil
 }
 
 // compareTime looks for the batch that ends at o, from a position on, and compares its largest timestamp.
-func (d *dumper) compareTime(f, log *dumpFile, pos int64, o Offset, ms int64) error {
+func compareTime(wrong *[dumpKinds][]string, log *dumpFile, pos int64, o Offset, ms, before int64) error {
+	tell := func(kind int, format string, args ...any) {
+		wrong[kind] = append(wrong[kind], fmt.Sprintf(format, args...))
+	}
 	for {
 		h, err := log.header(pos)
 		switch {
 		case err != nil:
 			return err
 		case h == nil:
-			d.problem("The following indexed offsets are not found in the log.\nIndexed offset: %d, found log offset: -1 (%s)", o, f.name)
+			tell(timeWithoutBatch, "Indexed offset: %d, found log offset: -1", o)
 			return nil
 		case h.last() < o:
 			pos += h.size()
 			continue
 		case h.last() > o:
-			d.problem("The following indexed offsets are not found in the log.\nIndexed offset: %d, found log offset: %d (%s)", o, h.last(), f.name)
-		case h.maxTime() != ms:
-			d.problem("Found timestamp mismatch in :%s\n  Index timestamp: %d, log timestamp: %d", f.name, ms, h.maxTime())
+			tell(timeWithoutBatch, "Indexed offset: %d, found log offset: %d", o, h.last())
+			return nil
+		}
+		if h.maxTime() != ms {
+			tell(timeMismatch, "  Index timestamp: %d, log timestamp: %d", ms, h.maxTime())
+		}
+		if before >= ms {
+			tell(timeOrder, "  Index timestamp: %d, Previously indexed timestamp: %d", ms, before)
 		}
 		return nil
 	}
@@ -178,7 +183,7 @@ func (d *dumper) snapshot(f *dumpFile) error {
 	if err != nil {
 		return err
 	}
-	return decodeSnapshot(b, func(p *producer) {
+	err = decodeSnapshot(b, func(p *producer) {
 		txn := "OptionalLong.empty"
 		if p.txnFirst >= 0 {
 			txn = fmt.Sprintf("OptionalLong[%d]", p.txnFirst)
@@ -192,4 +197,8 @@ func (d *dumper) snapshot(f *dumpFile) error {
 		}
 		fmt.Fprintln(d.w)
 	})
+	if err != nil {
+		d.say("%s: %v", f.name, err)
+	}
+	return nil
 }

@@ -88,6 +88,14 @@ func Over(h Header, body []byte) Records {
 	return Records{h: h, body: body, left: h.Count()}
 }
 
+// Message is the message of an old format that the record is, as it stands in the batch or came out of it; nil in magic 2.
+func (r *Records) Message() Legacy {
+	if r.old == nil {
+		return nil
+	}
+	return r.old.one
+}
+
 // Next goes to the next record. It is false at the end, which for a batch whose count lies is an error.
 func (r *Records) Next() bool {
 	if r.old != nil {
@@ -128,6 +136,7 @@ func (r *Records) Next() bool {
 // legacyRecords goes over a legacy message, or over what is compressed in it.
 type legacyRecords struct {
 	rest []byte
+	one  Legacy
 	add  int64 // to the relative offsets of magic 1
 	top  Legacy
 }
@@ -178,6 +187,6 @@ func (r *Records) nextLegacy() bool {
 	if rec.Key, rec.Value, r.Err = m.Fields(); r.Err != nil {
 		return false
 	}
-	r.Record, o.rest = rec, rest
+	r.Record, o.one, o.rest = rec, m, rest
 	return true
 }
