@@ -31,7 +31,10 @@ func (d *Dirt) Ratio() float64 {
 // Cleaned is the offset up to which the log was cleaned, for the checkpoint file; false if it never was.
 func (l *Log) Cleaned() (Offset, bool) { return l.cleaned, l.cleaned > 0 }
 
-func (l *Log) setCleaned(o Offset) { l.cleaned = o }
+func (l *Log) setCleaned(o Offset) {
+	l.cleaned = o
+	l.touched()
+}
 
 // cleanBytes is the size of the segments that begin below the first dirty offset.
 func (l *Log) cleanBytes() (n int64) {

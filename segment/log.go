@@ -18,6 +18,8 @@ type Log struct {
 	OnFail func(error)
 	// OnFinished is called when a rolled segment is finished, and could be cleaned.
 	OnFinished func()
+	// OnChange is called, often, when what checkpoint files say of the log, or its high watermark, may have changed.
+	OnChange func()
 
 	loop  ring.Loop
 	dir   string
@@ -157,7 +159,16 @@ func (l *Log) Failed() error {
 }
 
 // HighWatermark tells the log how far its records are committed: completed transactions below become stable.
-func (l *Log) HighWatermark(hw Offset) { l.prods.highWatermark(hw) }
+func (l *Log) HighWatermark(hw Offset) {
+	l.prods.highWatermark(hw)
+	l.touched()
+}
+
+func (l *Log) touched() {
+	if l.OnChange != nil {
+		l.OnChange()
+	}
+}
 
 // FirstUnstable is the first offset of the earliest transaction that is open, or whose marker is not below the high
 // watermark; false if there is none. The last stable offset is the lesser of it and the high watermark.
@@ -284,6 +295,7 @@ func (l *Log) logAt(level slog.Level, text string, args ...any) {
 
 // notify wakes what waits for something to change.
 func (l *Log) notify() {
+	l.touched()
 	woken := l.changed
 	l.changed = nil
 	for _, wake := range woken {

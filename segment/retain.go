@@ -25,6 +25,7 @@ func (l *Log) DeleteTo(o Offset) error {
 
 func (l *Log) raiseStart(o Offset) {
 	l.start = o
+	l.touched()
 	if l.epochs.truncateStart(o) {
 		l.epochsNew = true
 		l.saveEpochs()

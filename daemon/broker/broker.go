@@ -104,6 +104,7 @@ type dir struct {
 	failed error
 	marked bool
 	unsaid [kinds]bool // checkpoints that could not be written, as was logged
+	lines  lines
 }
 
 // Start brings a broker up on loop 0 of o.Loops. When it fails, what was begun is undone, and the error says in one line why.

@@ -237,11 +237,11 @@ func (s *shard) dirtiest(t *ring.Task, busy, aside map[segment.Partition]bool) (
 	if s.loads.busy {
 		return f // groups are waited for; cleaning is not
 	}
-	for i, r := range s.replicas() {
+	for i, r := range s.cleanable() {
 		if i%cleanPiece == cleanPiece-1 {
 			t.Sleep(0)
 		}
-		if r.gone || r.part == nil || !r.log.Config().Compact || busy[r.Partition] || r.log.Failed() != nil || r.log.Cleaning() {
+		if r.gone || r.part == nil || busy[r.Partition] || r.log.Failed() != nil || r.log.Cleaning() {
 			continue
 		}
 		d, err := r.log.Dirt(t, s.loop.UnixMilli(), segment.Offset(r.part.LastStable()))

@@ -21,7 +21,7 @@ func (b *Broker) openDirs(t *ring.Task) error {
 			b.lost = append(b.lost, lost{path, err})
 			continue
 		}
-		b.dirs = append(b.dirs, &dir{Dir: d})
+		b.dirs = append(b.dirs, newDir(d))
 		for _, p := range d.Partitions() {
 			if o, ok := d.HighWatermark(p); ok {
 				b.marks[p] = o
@@ -29,6 +29,15 @@ func (b *Broker) openDirs(t *ring.Task) error {
 		}
 	}
 	return nil
+}
+
+// newDir takes a log dir whose files say what an earlier life has left in them.
+func newDir(d *segment.Dir) *dir {
+	x := &dir{Dir: d}
+	for what := range kinds {
+		x.lines.stale[what] = true
+	}
+	return x
 }
 
 // holdsCluster refuses a store that knows of no cluster where a log dir belongs to one: it is another's, or has lost what was in it. A new

@@ -130,8 +130,7 @@ func (s *shard) lead(t *ring.Task, o *order) (err error) {
 		r.part.OnFail = func(err error) { s.failed(r, err) }
 	}
 	r.log.OnFinished = func() { s.finished(r) }
-	r.log.SetConfig(o.settings.log)
-	r.part.SetConfig(o.settings.repl)
+	s.set(r, o.settings)
 	state := replication.State{Leader: o.State.Leader, LeaderEpoch: int32(o.State.LeaderEpoch),
 		PartitionEpoch: int32(o.State.PartitionEpoch), ISR: o.State.ISR, Replicas: o.State.Replicas}
 	if state.Leader == s.b.node.ID {
@@ -143,6 +142,7 @@ func (s *shard) lead(t *ring.Task, o *order) (err error) {
 		s.coordinate(r.part)
 	}
 	s.ctx.AddTopic(o.Topic, o.ID, int(o.Partition)+1).Partitions[o.Partition] = r.part
+	s.touch(r)
 	return nil
 }
 
@@ -241,6 +241,7 @@ func (s *shard) stop(t *ring.Task, p *controller.StopReplica, at whereabouts) er
 	}
 	if r.part == part {
 		r.part = nil // the log stays open, until it is to be removed or led again
+		s.touch(r)
 	}
 	if !p.Delete {
 		return nil

@@ -152,12 +152,18 @@ func (b *Broker) configure(topic string, c settings) {
 			if t == nil {
 				return
 			}
-			for _, p := range t.Partitions {
-				if p != nil {
-					p.Log().SetConfig(c.log)
-					p.SetConfig(c.repl)
+			for i, p := range t.Partitions {
+				if r := s.byName[segment.Partition{Topic: topic, Index: int32(i)}]; p != nil && r != nil && r.part == p {
+					s.set(r, c)
 				}
 			}
 		})
 	}
+}
+
+// set puts settings in force in a replica that has its partition.
+func (s *shard) set(r *replica, c settings) {
+	r.log.SetConfig(c.log)
+	r.part.SetConfig(c.repl)
+	s.classify(r)
 }

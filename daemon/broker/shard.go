@@ -2,6 +2,7 @@ package broker
 
 import (
 	"math"
+	"slices"
 
 	"kring/daemon/api"
 	"kring/daemon/server"
@@ -23,6 +24,9 @@ type shard struct {
 	byName      map[segment.Partition]*replica
 	retaining   bool
 	loads       groupLoads
+	touched     [kinds][]*replica  // may have changed since that file was due last
+	noted       uint8              // a bit for each kind that is written
+	compacted   []*replica         // those that were, when they were told their settings
 	recovering  []segment.Progress // by log dir
 }
 
@@ -32,7 +36,11 @@ type replica struct {
 	dir  *dir // loop 0's; here only passed back
 	log  *segment.Log
 	part *replication.Partition // nil until the controller has named it
+	line *line                  // loop 0's; here only passed back
 	gone bool
+
+	touched   uint8 // a bit for each list of the shard's touched that it is in
+	compacted bool  // it is in the shard's list of those
 
 	next, prev *replica
 }
@@ -59,7 +67,10 @@ func (b *Broker) share() (open, conns int) {
 func (b *Broker) makeShards(t *ring.Task) {
 	b.shards = make([]*shard, len(b.o.Loops))
 	for i, l := range b.o.Loops {
-		s := &shard{id: i, b: b, loop: l, ctx: api.NewContext(b.node, l), byName: map[segment.Partition]*replica{}}
+		s := &shard{id: i, b: b, loop: l, ctx: api.NewContext(b.node, l), byName: map[segment.Partition]*replica{}, noted: 1<<kinds - 1}
+		if !b.static.CleanerEnabled {
+			s.noted &^= 1 << cleanedOffsets
+		}
 		b.shards[i] = s
 		b.node.Contexts = append(b.node.Contexts, s.ctx)
 	}
@@ -141,6 +152,10 @@ func post(l ring.Loop, fn func()) {
 // add puts a replica on the shard's list.
 func (s *shard) add(r *replica) {
 	r.log.OnFail = func(err error) { s.failed(r, err) } // until a partition has its ear at it
+	r.log.OnChange = func() { s.touch(r) }
+	r.line = &line{Partition: r.Partition, dir: r.dir}
+	s.touch(r)
+	s.classify(r)
 	s.byName[r.Partition] = r
 	if r.prev = s.last; r.prev == nil {
 		s.first = r
@@ -153,6 +168,7 @@ func (s *shard) add(r *replica) {
 // remove takes it off.
 func (s *shard) remove(r *replica) {
 	r.gone = true
+	post(s.b.loop, func() { s.b.strike(r.line) })
 	delete(s.byName, r.Partition)
 	if r.prev == nil {
 		s.first = r.next
@@ -174,6 +190,23 @@ func (s *shard) replicas() []*replica {
 		all = append(all, r)
 	}
 	return all
+}
+
+// classify notes whether a replica's log is compacted.
+func (s *shard) classify(r *replica) {
+	if !r.compacted && r.log.Config().Compact {
+		r.compacted = true
+		s.compacted = append(s.compacted, r)
+	}
+}
+
+// cleanable is a copy of the list of those that are compacted, for tasks that wait while they go through it.
+func (s *shard) cleanable() []*replica {
+	s.compacted = slices.DeleteFunc(s.compacted, func(r *replica) bool {
+		r.compacted = !r.gone && r.log.Config().Compact
+		return !r.compacted
+	})
+	return slices.Clone(s.compacted)
 }
 
 // shardOf is where a partition lives.

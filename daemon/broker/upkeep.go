@@ -75,7 +75,11 @@ func (u *upkeep) end(t *ring.Task, b *Broker) {
 func (b *Broker) retain(t *ring.Task, compacted bool) {
 	b.each(t, func(s *shard, done func()) {
 		ring.Go(s.loop, func(t *ring.Task) {
-			for _, r := range s.replicas() {
+			all := s.cleanable
+			if !compacted {
+				all = s.replicas
+			}
+			for _, r := range all() {
 				if r.gone || r.part == nil || r.log.Failed() != nil || compacted && (!r.log.Config().Compact || r.log.Cleaning()) {
 					continue
 				}
@@ -103,113 +107,4 @@ func (b *Broker) expireProducers(t *ring.Task) {
 		}
 		done()
 	})
-}
-
-// kind is one of the checkpoint files.
-type kind uint8
-
-const (
-	recoveryPoints kind = iota
-	logStarts
-	highWatermarks
-	cleanedOffsets
-	kinds
-)
-
-// checkpoint gathers offsets from all loops and writes one file in each log dir.
-func (b *Broker) checkpoint(t *ring.Task, what kind) {
-	if len(b.shards) == 0 {
-		return
-	}
-	b.lookAtStore()
-	parts := make([]map[*dir][]segment.Checkpoint, len(b.shards))
-	b.each(t, func(s *shard, done func()) {
-		parts[s.id] = s.offsets(what)
-		done()
-	})
-	for _, d := range b.dirs {
-		if d.failed != nil {
-			continue
-		}
-		var all []segment.Checkpoint
-		for _, p := range parts {
-			all = append(all, p[d]...)
-		}
-		var err error
-		switch what {
-		case recoveryPoints:
-			err = d.WriteRecoveryPoints(t, all)
-		case logStarts:
-			err = d.WriteLogStarts(t, all)
-		case highWatermarks:
-			err = d.WriteHighWatermarks(t, all)
-		case cleanedOffsets:
-			err = d.WriteCleaned(t, all)
-		}
-		b.checkpointed(d, what, err)
-	}
-}
-
-// checkpointed hears of a checkpoint. A full disk is told of once and passes; a disk that fails takes its log dir along. What a clean
-// stop could not write must not be missed behind a marker that says it was clean.
-func (b *Broker) checkpointed(d *dir, what kind, err error) {
-	switch {
-	case err == nil && d.unsaid[what]:
-		d.unsaid[what] = false
-		b.log.Info("checkpoints are written again", "dir", d.Path())
-	case err != nil && b.stopping:
-		d.spoiled = true
-		b.log.Error("checkpoint failed", "dir", d.Path(), "error", err)
-	case err != nil && (ring.NoSpace(err) || ring.NoDescriptors(err)):
-		if !d.unsaid[what] {
-			d.unsaid[what] = true
-			b.log.Warn("checkpoint cannot be written; the last one stands until it can", "dir", d.Path(), "error", err)
-		}
-	case err != nil:
-		b.dirFailed(d, err)
-	}
-}
-
-// lookAtStore warns once of what is wrong with the store, and tells when that is over.
-func (b *Broker) lookAtStore() {
-	if b.store.Trouble == nil {
-		return
-	}
-	now := b.store.Trouble()
-	switch {
-	case now != nil && (b.trouble == nil || b.trouble.Error() != now.Error()):
-		b.log.Error("the store works on, but not as it should", "error", now)
-	case now == nil && b.trouble != nil:
-		b.log.Info("the store is well again")
-	}
-	b.trouble = now
-}
-
-// offsets is this shard's part of a checkpoint, by log dir.
-func (s *shard) offsets(what kind) map[*dir][]segment.Checkpoint {
-	out := map[*dir][]segment.Checkpoint{}
-	for r := s.first; r != nil; r = r.next {
-		c := segment.Checkpoint{Partition: r.Partition}
-		switch what {
-		case recoveryPoints:
-			c.Offset = r.log.RecoveryPoint()
-		case logStarts:
-			var ahead bool
-			if c.Offset, ahead = r.log.StartCheckpoint(); !ahead {
-				continue // that is where its first segment begins
-			}
-		case highWatermarks:
-			if r.part == nil {
-				continue
-			}
-			c.Offset = segment.Offset(r.part.HighWatermark())
-		case cleanedOffsets:
-			var cleaned bool
-			if c.Offset, cleaned = r.log.Cleaned(); !cleaned {
-				continue
-			}
-		}
-		out[r.dir] = append(out[r.dir], c)
-	}
-	return out
 }
