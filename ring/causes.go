@@ -17,7 +17,7 @@ func NoDescriptors(err error) bool { return errors.Is(err, unix.EMFILE) || error
 func OfNames(err error) bool {
 	var e unix.Errno
 	if !errors.As(err, &e) {
-		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrPermission)
+		return errors.Is(err, ErrNotRegular) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrPermission)
 	}
 	switch e {
 	case unix.ENOENT, unix.EEXIST, unix.EACCES, unix.EPERM, unix.ENOTDIR, unix.EISDIR, unix.ENOTEMPTY, unix.ELOOP, unix.ENAMETOOLONG:

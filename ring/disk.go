@@ -19,11 +19,11 @@ func (l *loop) help(op *Op, work func() (int64, []Entry, error)) {
 	l.Offload(func() { op.N, op.Entries, op.Err = work() }, op)
 }
 
-// Open opens a file by the ring.
+// Open opens a file by the ring. It does not wait for the other end of a pipe that has the file's name.
 func (l *loop) Open(name string, how OpenFlag, op *Op) {
-	flags := unix.O_CLOEXEC | unix.O_RDONLY
+	flags := unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_RDONLY
 	if how&Write != 0 {
-		flags = unix.O_CLOEXEC | unix.O_RDWR
+		flags = unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_RDWR
 	}
 	if how&Create != 0 {
 		flags |= unix.O_CREAT
@@ -61,12 +61,37 @@ func (l *loop) opened(i uint32, res int32) {
 	op, name := s.op, s.name.name
 	l.drop(i)
 	op.File = nil
+	if res == -int32(unix.ENXIO) { // a socket, or a device that is not there
+		l.finish(op, 0, pathError("open", name, ErrNotRegular))
+		return
+	}
 	if res >= 0 {
+		if err := regular(int(res)); err != nil {
+			unix.Close(int(res))
+			l.finish(op, 0, pathError("open", name, err))
+			return
+		}
 		f := &file{l: l, fd: int(res), name: name, path: l.k.pathOf(name)}
 		f.refs.Store(1)
 		op.File = f
 	}
 	l.finishPath(op, 0, "open", name, errnoOf(res))
+}
+
+// regular refuses what is no file, and takes back O_NONBLOCK: the ring would hand EAGAIN to a read that has to wait for the disk.
+func regular(fd int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		_, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, 0)
+		return err
+	case unix.S_IFDIR:
+		return unix.EISDIR
+	}
+	return ErrNotRegular
 }
 
 // submitName submits an op on names; op's result is an error.
@@ -124,9 +149,10 @@ func (l *loop) List(dir string, op *Op) {
 		list := make([]Entry, 0, len(names))
 		for _, d := range names {
 			info, err := d.Info()
-			if err == nil && info.Mode()&fs.ModeSymlink != 0 { // what it leads to counts; one that leads nowhere is a file
+			link := err == nil && info.Mode()&fs.ModeSymlink != 0
+			if link { // what it leads to counts; one that leads nowhere is a file
 				if to, err := os.Stat(dir + "/" + d.Name()); err == nil {
-					info = to
+					info, link = to, false
 				}
 			}
 			if errors.Is(err, fs.ErrNotExist) {
@@ -134,7 +160,7 @@ func (l *loop) List(dir string, op *Op) {
 			} else if err != nil {
 				return 0, nil, err
 			}
-			list = append(list, Entry{d.Name(), info.IsDir(), info.Size(), info.ModTime()})
+			list = append(list, Entry{d.Name(), info.IsDir(), !link && !info.IsDir() && !info.Mode().IsRegular(), info.Size(), info.ModTime()})
 		}
 		slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 		return int64(len(list)), list, nil

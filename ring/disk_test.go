@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func random(n int, seed uint64) []byte {
@@ -89,6 +91,51 @@ func TestFilesAreWrittenAndReadByBothPaths(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What is no file is refused where it is opened, and told apart in a list: nothing waits for the other end of a pipe.
+func TestOpenRefusesWhatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]uint32{"pipe": unix.S_IFIFO, "socket": unix.S_IFSOCK} {
+		if err := unix.Mknod(dir+"/"+name, mode|0o600, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Symlink("pipe", dir+"/link"), os.Symlink("nowhere", dir+"/dangling"), os.Symlink("/dev/null", dir+"/device"),
+		os.WriteFile(dir+"/file", []byte("x"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	k := onLoops(t, 1, Options{})
+	on(t, k.Loops()[0], func(task *Task) {
+		for name, want := range map[string]error{"pipe": ErrNotRegular, "socket": ErrNotRegular, "link": ErrNotRegular, "device": ErrNotRegular,
+			"dangling": fs.ErrNotExist, "": unix.EISDIR, "file": nil} {
+			for _, how := range []OpenFlag{0, Write} {
+				f, err := task.Open(dir+"/"+name, how)
+				if !errors.Is(err, want) || want == nil && err != nil || want != nil && !OfNames(err) {
+					t.Errorf("%s: %v, want %v", name, err, want)
+				}
+				if f != nil {
+					if flags, err := unix.FcntlInt(uintptr(f.(*file).fd), unix.F_GETFL, 0); flags&unix.O_NONBLOCK != 0 || err != nil {
+						t.Errorf("%s: flags %#x, %v", name, flags, err)
+					}
+					f.Close()
+				}
+			}
+		}
+		list, err := task.List(dir)
+		if err != nil {
+			t.Error(err)
+		}
+		special := ""
+		for _, e := range list {
+			if e.Special {
+				special += e.Name + " "
+			}
+		}
+		if special != "device link pipe socket " {
+			t.Error("special:", special)
+		}
+	})
 }
 
 func TestNames(t *testing.T) {

@@ -132,6 +132,7 @@ const (
 type Entry struct {
 	Name    string
 	Dir     bool
+	Special bool // a pipe, a socket or a device
 	Size    int64
 	ModTime time.Time
 }

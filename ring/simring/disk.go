@@ -57,6 +57,8 @@ func (l *loop) Open(name string, how ring.OpenFlag, op *ring.Op) {
 			return syscall.EEXIST
 		case n != nil && n.dir:
 			return syscall.EISDIR
+		case n != nil && n.special:
+			return ring.ErrNotRegular
 		case n == nil:
 			n = &node{dirty: map[int64]uint64{}, put: map[int64]uint64{}, modMilli: m.unixMilli()}
 			m.disk.create(dir, base, n)
@@ -152,7 +154,7 @@ func (l *loop) List(name string, op *ring.Op) {
 		}
 		for _, e := range sortedNames(n.names) {
 			c := n.names[e]
-			op.Entries = append(op.Entries, ring.Entry{Name: e, Dir: c.dir, Size: int64(len(c.data)), ModTime: time.UnixMilli(c.modMilli)})
+			op.Entries = append(op.Entries, ring.Entry{Name: e, Dir: c.dir, Special: c.special, Size: int64(len(c.data)), ModTime: time.UnixMilli(c.modMilli)})
 		}
 		op.N = int64(len(op.Entries))
 		return nil
@@ -245,6 +247,13 @@ func (m *Machine) WriteFile(name string, content []byte) {
 		c.commit()
 	}
 	m.disk.journal = nil
+}
+
+// MakePipe puts a pipe there.
+func (m *Machine) MakePipe(name string) {
+	m.WriteFile(name, nil)
+	dir, base, _ := m.disk.parent(name)
+	dir.names[base].special = true
 }
 
 // Damage changes a file's bytes behind everyone's back, on the platter too.

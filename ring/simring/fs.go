@@ -37,6 +37,7 @@ type node struct {
 	open       int
 	pins       []*pin
 	poisoned   bool // a sync has failed
+	special    bool // a pipe
 }
 
 // change is one change of names that is not durable yet: in dirs[i], names[i] points to nodes[i] (nil: nothing).
