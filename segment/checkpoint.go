@@ -17,6 +17,9 @@ const (
 	cleanerFile   = "cleaner-offset-checkpoint"
 )
 
+// checkpointMax is what a million partitions with the longest names need.
+const checkpointMax = 300 << 20
+
 // Checkpoint is a line of a checkpoint file.
 type Checkpoint struct {
 	Partition

@@ -13,6 +13,11 @@ import (
 // point. Kafka would cut it off, with all that is behind it, or append behind it. Here nothing is cut before its bytes were copied
 // into a file beside the log, and offsets that were given once are not given again.
 
+// unreadable says whether a file's content is to blame for err, and not the disk: it is malformed, much too large, or no file at all.
+func unreadable(err error) bool {
+	return errors.Is(err, ErrMalformed) || errors.Is(err, ring.ErrTooLarge) || errors.Is(err, ring.ErrNotRegular)
+}
+
 // stopEnd is the end of the log as the last clean stop left it, by the two witnesses it writes; -1 if they do not agree.
 func (r *recovery) stopEnd() Offset {
 	n := len(r.found.snapshots)

@@ -240,9 +240,10 @@ func TestDamagedSwapTakesNobodysPlace(t *testing.T) {
 // Times are found where the time index of a segment is missing, empty or cut after a clean stop, be it the last segment or not.
 func TestTimesAreFoundWithoutATimeIndex(t *testing.T) {
 	for name, damage := range map[string]func([]byte) []byte{
-		"missing": nil,
-		"empty":   func([]byte) []byte { return []byte{} },
-		"cut":     func(b []byte) []byte { return b[:len(b)/2/timeEntry*timeEntry+5] },
+		"missing":             nil,
+		"empty":               func([]byte) []byte { return []byte{} },
+		"cut":                 func(b []byte) []byte { return b[:len(b)/2/timeEntry*timeEntry+5] },
+		"cut between entries": func(b []byte) []byte { return b[:max(len(b)/2/timeEntry, 1)*timeEntry] },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, 1)

@@ -203,14 +203,17 @@ func (d *Dir) list(t *ring.Task) error {
 
 // readCheckpoints reads one file; a malformed one counts as empty, which costs a longer recovery and nothing else.
 func (d *Dir) readCheckpoints(t *ring.Task, name string, into *map[Partition]Offset) error {
-	b, err := t.ReadFile(d.path+"/"+name, 1<<30)
+	b, err := t.ReadFile(d.path+"/"+name, checkpointMax)
 	if errors.Is(err, fs.ErrNotExist) {
 		return t.WriteFile(d.path, name, nil)
 	}
-	if err != nil {
+	if err == nil {
+		*into, err = decodeCheckpoints(b)
+	}
+	if err != nil && !unreadable(err) {
 		return err
 	}
-	if *into, err = decodeCheckpoints(b); err != nil && d.log != nil {
+	if err != nil && d.log != nil {
 		d.log.Warn("a checkpoint file cannot be read and counts as empty", "file", d.path+"/"+name, "cause", err)
 	}
 	return nil

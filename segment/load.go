@@ -68,7 +68,7 @@ func (s *segment) readIndex(t *ring.Task, suffix string, x *indexFile) ([]byte, 
 
 // reindex rebuilds the indexes of a closed segment from its batches, since its files are missing or wrong.
 func (l *Log) reindex(t *ring.Task, s *segment, why error) error {
-	if s.gone || !errors.Is(why, ErrMalformed) && !errors.Is(why, fs.ErrNotExist) {
+	if s.gone || !unreadable(why) && !errors.Is(why, fs.ErrNotExist) {
 		return why // the files of one that is gone may be another's by now
 	}
 	l.warn("rebuilding the indexes of a segment", "segment", s.base, "cause", why)

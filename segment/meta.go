@@ -96,7 +96,7 @@ func (l *Log) loadEpochs(t *ring.Task, f *found) (lost bool, err error) {
 	if err == nil {
 		l.epochs, err = decodeEpochs(b)
 	}
-	if err != nil && (errors.Is(err, ErrMalformed) || errors.Is(err, ring.ErrTooLarge)) {
+	if err != nil && unreadable(err) {
 		l.warn("the leader epochs cannot be read; collecting them from the batches", "cause", err)
 		l.epochsNew = true
 		return true, nil

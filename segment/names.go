@@ -45,6 +45,16 @@ func parseName(name string) (Offset, string, bool) {
 	return Offset(n), name[dot:], true
 }
 
+// isOurs tells the names of files that a log is read from.
+func isOurs(name string) bool {
+	_, suffix, ok := parseName(name)
+	switch suffix {
+	case logSuffix, indexSuffix, timeSuffix, txnSuffix, snapshotSuffix:
+		return ok
+	}
+	return name == epochsFile || name == metadataFile
+}
+
 // parsePartition splits "<topic>-<partition>"; false if name is no such thing.
 func parsePartition(name string) (Partition, bool) {
 	dash := strings.LastIndexByte(name, '-')

@@ -39,6 +39,7 @@ type found struct {
 	logs      []ring.Entry
 	sizes     map[string]int64 // of all files
 	snapshots []Offset
+	traces
 }
 
 func (l *Log) load(t *ring.Task, o Options) error {
@@ -66,6 +67,9 @@ func (l *Log) load(t *ring.Task, o Options) error {
 	changed, err := l.recoverSegments(t, f, o, epochsLost)
 	if err != nil {
 		return err
+	}
+	if len(f.logs) > 0 {
+		l.tellMissing(f.traces, o.LogStart)
 	}
 	if len(l.segs) > 0 && l.active().next < o.LogStart {
 		l.warn("the log ends before its start; it begins anew", "end", l.active().next, "start", o.LogStart)
@@ -113,9 +117,10 @@ func (l *Log) survey(t *ring.Task) (*found, error) {
 		return nil, err
 	}
 	if entries, err = l.settleSwaps(t, entries); err != nil {
+	f := &found{traces: tracesIn(entries)}
 		return nil, err
 	}
-	f := &found{sizes: make(map[string]int64, len(entries))}
+	f.sizes = make(map[string]int64, len(entries))
 	for _, e := range entries {
 		if !e.Dir {
 			f.sizes[e.Name] = e.Size
@@ -125,13 +130,15 @@ func (l *Log) survey(t *ring.Task) (*found, error) {
 		base, suffix, ok := parseName(e.Name)
 		switch {
 		case e.Dir || !ok:
+		case (e.Dir || e.Special) && isOurs(e.Name):
+			return nil, fmt.Errorf("%s/%s: %w: it is no regular file; move it away", l.dir, e.Name, ErrMalformed)
 		case suffix == logSuffix:
 			f.logs = append(f.logs, e)
 		case suffix == snapshotSuffix:
 			f.snapshots = append(f.snapshots, base)
 		case suffix == indexSuffix, suffix == timeSuffix, suffix == txnSuffix:
 			if _, ok := f.sizes[fileName(base, logSuffix)]; !ok {
-				l.warn("removing an index without its segment", "file", e.Name)
+				l.warn("removing an index without its segment", "file", l.dir+"/"+e.Name)
 				if err := t.Remove(l.dir + "/" + e.Name); err != nil {
 					return nil, err
 				}
@@ -165,11 +172,13 @@ func (l *Log) loadSegments(t *ring.Task, f *found) error {
 		}
 		if _, ok := f.sizes[fileName(base, txnSuffix)]; ok {
 			b, err := t.ReadFile(s.path(txnSuffix), indexFileMax)
-			if err != nil {
-				return err
+			if err == nil {
+				s.txns = b
+				err = s.txns.check(base)
 			}
-			s.txns = b
-			if err := s.txns.check(base); err != nil {
+			if err != nil && !unreadable(err) {
+				return err
+			} else if err != nil {
 				l.warn("a transaction index is wrong; the segment will be read", "segment", base, "cause", err)
 				s.txns, s.txnDirty = nil, true
 			}

@@ -88,7 +88,7 @@ func (l *Log) trustLast(t *ring.Task) (bool, error) {
 		return false, nil
 	}
 	err := l.loadLast(t, s)
-	if errors.Is(err, ErrMalformed) || errors.Is(err, fs.ErrNotExist) {
+	if err != nil && unreadable(err) || errors.Is(err, fs.ErrNotExist) {
 		l.warn("the last segment is not as a clean stop leaves it; reading it", "segment", s.base, "cause", err)
 		return false, nil
 	}
@@ -232,11 +232,13 @@ func (l *Log) producersUpTo(t *ring.Task, snapshots []Offset, to Offset) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil && !errors.Is(err, ring.ErrTooLarge) {
-			return err
+		if err == nil {
+			err = l.prods.load(b, o, l.loop.UnixMilli(), l.conf.ProducerExpireMs)
 		}
-		if err = l.prods.load(b, o, l.loop.UnixMilli(), l.conf.ProducerExpireMs); err == nil {
+		if err == nil {
 			break
+		} else if !unreadable(err) {
+			return err
 		}
 		l.warn("removing a producer snapshot that cannot be read", "snapshot", o, "cause", err)
 		if err := t.Remove(l.dir + "/" + fileName(o, snapshotSuffix)); err != nil {

@@ -172,6 +172,12 @@ func (l *Log) knowMax(t *ring.Task, s *segment) error {
 		return err
 	}
 	ms, relative := timeIndex(s.times.mem).last()
+	// One that was cut off between two entries does not show it. If the log cannot be read, that is told when somebody wants it.
+	if err := l.knowEnd(t, s); s.maxKnown {
+		return nil // the offset index was wrong, and both were made anew
+	} else if err == nil && s.tailMs > ms {
+		return l.reindex(t, s, fmt.Errorf("%w: the time index ends at time %d, and there is a batch of time %d", ErrMalformed, ms, s.tailMs))
+	}
 	s.maxMs, s.maxLast, s.lastMs, s.maxKnown = ms, s.base+Offset(relative), ms, true
 	s.times.drop()
 	return nil

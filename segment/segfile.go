@@ -43,6 +43,7 @@ type segment struct {
 	maxLast  Offset
 	maxKnown bool
 	lastMs   int64 // of the last time entry
+	tailMs   int64 // the largest timestamp behind the last entry of the offset index, once that was looked at; 0: it was not, or there is none
 	modMilli int64
 	jitterMs int64 // taken from segment.ms, so that not all logs roll at once
 

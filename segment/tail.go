@@ -33,6 +33,7 @@ func (l *Log) knowEnd(t *ring.Task, s *segment) error {
 	for {
 		h, err := sc.peek()
 		if h != nil {
+			s.tailMs = max(s.tailMs, h.maxTime())
 			sc.skip(h)
 			continue
 		}
