@@ -36,6 +36,7 @@ var kinds = map[controller.Kind]wire.Code{
 	controller.PreferredLeaderNotAvailable: wire.PreferredLeaderNotAvailable,
 	controller.EligibleLeadersNotAvailable: wire.EligibleLeadersNotAvailable,
 	controller.NoReassignmentInProgress:    wire.NoReassignmentInProgress,
+	controller.StorageError:                wire.KafkaStorageError,
 }
 
 // refusals are the codes of the other rooms' errors.

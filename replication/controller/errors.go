@@ -26,9 +26,10 @@ const (
 	PreferredLeaderNotAvailable
 	EligibleLeadersNotAvailable
 	NoReassignmentInProgress
+	StorageError
 )
 
-// Error is why a request, or one item of it, was not carried out. TimedOut means it may still be.
+// Error is why a request, or one item of it, was not carried out. TimedOut and StorageError mean that it may still be.
 type Error struct {
 	Kind    Kind
 	Message string // for the client; may be empty
@@ -46,7 +47,7 @@ func (k Kind) String() string {
 		"unknown topic id", "invalid topic name", "invalid partitions", "invalid replication factor",
 		"invalid replica assignment", "invalid config", "invalid request", "policy violation", "topic deletion is disabled",
 		"reassignment in progress", "broker not available", "unknown partition", "election not needed",
-		"preferred leader not available", "eligible leaders not available", "no reassignment in progress"}
+		"preferred leader not available", "eligible leaders not available", "no reassignment in progress", "storage error"}
 	if int(k) < len(names) {
 		return names[k]
 	}

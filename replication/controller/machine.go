@@ -31,16 +31,20 @@ func (c *Controller) bringOnline(t *ring.Task, parts []*partition) error {
 // initialize writes the nodes of new partitions as Kafka does: first the topics' parents, then the partitions, then the
 // states, each checked against the controller's epoch.
 func (c *Controller) initialize(t *ring.Task, parts []*partition, b *batch) error {
-	var ready []*partition
+	var ready, waiting []*partition
 	for _, p := range parts {
 		b.touch(p.topic)
 		node, ok := firstState(p.replicas, c.ctx.liveFor(p), c.ctx.epoch)
 		if !ok {
-			c.log.Warn("no replica is live, the partition waits", "topic", p.topic.name, "partition", p.number, "replicas", p.replicas)
+			c.log.Debug("no replica is live, the partition waits", "topic", p.topic.name, "partition", p.number, "replicas", p.replicas)
+			waiting = append(waiting, p)
 			continue
 		}
 		p.node = node
 		ready = append(ready, p)
+	}
+	if len(waiting) > 0 {
+		c.log.Warn("no replica is live, partitions wait", "partitions", len(waiting), "names", examples(waiting))
 	}
 	var parents, nodes, states [][]metadata.Op
 	for i, p := range ready {
@@ -98,11 +102,18 @@ func (c *Controller) electLeaders(t *ring.Task, parts []*partition, b *batch) er
 	if err != nil {
 		return err
 	}
+	var offline []*partition
+	defer func() {
+		if len(offline) > 0 {
+			c.log.Warn("no replica can lead, partitions stay offline", "partitions", len(offline), "names", examples(offline))
+		}
+	}()
 	return c.writeStates(t, parts, func(p *partition) (metadata.StateNode, bool) {
 		next, ok := electOffline(p.node, p.replicas, c.ctx.liveFor(p), unclean[p.topic.name], c.ctx.epoch)
 		if !ok {
-			c.log.Warn("no replica can lead, the partition stays offline", "topic", p.topic.name, "partition", p.number,
+			c.log.Debug("no replica can lead, the partition stays offline", "topic", p.topic.name, "partition", p.number,
 				"replicas", p.replicas, "isr", p.node.ISR)
+			offline = append(offline, p)
 		}
 		return next, ok
 	}, func(p *partition) {

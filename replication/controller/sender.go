@@ -1,6 +1,9 @@
 package controller
 
 import (
+	"fmt"
+	"strings"
+
 	"kring/metadata"
 	"kring/ring"
 )
@@ -112,16 +115,47 @@ func (c *Controller) tellLeaders(t *ring.Task, leads []LeaderState, led []*parti
 		c.o.BecomeLeader(leads, func(e []error) { errs = e; done() })
 	})
 	var failed []*partition
+	var first error
 	for i, err := range errs {
-		if err != nil {
-			c.log.Error("a replica cannot lead: its log is offline", "topic", leads[i].Topic, "partition", leads[i].Partition, "error", err)
-			failed = append(failed, led[i])
+		if err == nil {
+			continue
+		}
+		c.log.Debug("a replica cannot lead", "topic", leads[i].Topic, "partition", leads[i].Partition, "error", err)
+		if failed = append(failed, led[i]); first == nil {
+			first = err
+		}
+		if leads[i].New {
+			c.waits.refuse(leads[i].Topic, cannotBeMade(leads[i].Partition, err))
 		}
 	}
 	if len(failed) > 0 {
+		c.log.Error("replicas cannot lead: their logs are offline", "partitions", len(failed), "names", examples(failed), "error", first)
 		c.ifActive("LeaderAndIsrResponse", func(t *ring.Task) error { return c.replicasFailed(t, failed) })
 	}
 }
+
+// cannotBeMade is the answer to who asked for a partition whose log cannot be made.
+func cannotBeMade(partition int32, err error) error {
+	m := fmt.Sprintf("Partition %d is there, but its log cannot be made: %v", partition, err)
+	if ring.NoSpace(err) {
+		m += "; it is made as soon as there is room"
+	}
+	return &Error{StorageError, m}
+}
+
+// examples are the names of the first of many partitions, for one line of the log.
+func examples(parts []*partition) string {
+	var names []string
+	for _, p := range parts[:min(len(parts), examplesMost)] {
+		names = append(names, fmt.Sprintf("%s-%d", p.topic.name, p.number))
+	}
+	if len(parts) > examplesMost {
+		names = append(names, "and others")
+	}
+	return strings.Join(names, " ")
+}
+
+const examplesMost = 10
 
 func (c *Controller) tellStops(t *ring.Task, stops []StopReplica, asked []stop) {
 	if len(stops) == 0 {
@@ -135,15 +169,21 @@ func (c *Controller) tellStops(t *ring.Task, stops []StopReplica, asked []stop) 
 	}
 	var deleted []*partition
 	var failed []*partition
+	var first error
 	for i, s := range asked {
 		switch {
 		case !s.delete:
 		case i < len(errs) && errs[i] != nil:
-			c.log.Error("a replica cannot be deleted", "topic", stops[i].Topic, "partition", stops[i].Partition, "error", errs[i])
-			failed = append(failed, s.p)
+			c.log.Debug("a replica cannot be deleted", "topic", stops[i].Topic, "partition", stops[i].Partition, "error", errs[i])
+			if failed = append(failed, s.p); first == nil {
+				first = errs[i]
+			}
 		default:
 			deleted = append(deleted, s.p)
 		}
+	}
+	if len(failed) > 0 {
+		c.log.Error("replicas cannot be deleted", "partitions", len(failed), "names", examples(failed), "error", first)
 	}
 	if len(deleted)+len(failed) > 0 {
 		c.ifActive("TopicDeletionStopReplicaResponse", func(t *ring.Task) error { return c.replicasDeleted(t, deleted, failed) })

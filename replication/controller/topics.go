@@ -82,7 +82,7 @@ func (c *Controller) look(t *ring.Task, names []string) (*others, error) {
 }
 
 // CreateTopics creates topics and waits until the picture shows each with a leader for every partition, or for the timeout:
-// those not seen by then are TimedOut, and may still come. Results are in the order of the request; names must differ.
+// those not seen by then are TimedOut, those of which a log cannot be made StorageError, and both may still come. Results are in the order of the request; names must differ.
 func (c *Controller) CreateTopics(topics []CreateTopic, call Call, done func([]CreatedTopic)) {
 	out := make([]CreatedTopic, len(topics))
 	for i := range topics {
@@ -107,10 +107,10 @@ func (c *Controller) CreateTopics(topics []CreateTopic, call Call, done func([]C
 			fail(storeError(err))
 			return
 		}
-		c.waitForLeaders(made, call, func(missing map[string]bool, failed error) {
+		c.waitForLeaders(made, call, func(missing map[string]error, failed error) {
 			for i := range out {
-				if missing[out[i].Name] && out[i].Err == nil {
-					out[i].Err = waitError(failed)
+				if why, late := missing[out[i].Name]; late && out[i].Err == nil {
+					out[i].Err = waitError(why, failed)
 				}
 			}
 			done(out)
@@ -128,8 +128,11 @@ func (c *Controller) closing(refuse func()) bool {
 	return true
 }
 
-func waitError(failed error) error {
-	if failed != nil {
+func waitError(why, failed error) error {
+	switch {
+	case why != nil:
+		return why
+	case failed != nil:
 		return failed
 	}
 	return &Error{Kind: TimedOut}
@@ -226,15 +229,15 @@ func (c *Controller) wroteBefore(t *ring.Task, x newTopic) bool {
 }
 
 // waitForLeaders waits until every partition of the topics has a leader in the picture.
-func (c *Controller) waitForLeaders(names []string, call Call, done func(map[string]bool, error)) {
+func (c *Controller) waitForLeaders(names []string, call Call, done func(map[string]error, error)) {
 	if call.ValidateOnly || len(names) == 0 {
 		done(nil, nil)
 		return
 	}
 	if call.Timeout <= 0 {
-		missing := map[string]bool{}
+		missing := map[string]error{}
 		for _, name := range names {
-			missing[name] = true
+			missing[name] = nil
 		}
 		done(missing, nil)
 		return
@@ -242,7 +245,7 @@ func (c *Controller) waitForLeaders(names []string, call Call, done func(map[str
 	c.waits.until(c.image, names, call.Timeout, func(m *metadata.Image, name string) bool {
 		x := m.Topic(name)
 		return x != nil && led(x)
-	}, done)
+	}, done).leaders = true
 }
 
 func led(x *metadata.Topic) bool {
@@ -313,10 +316,10 @@ func (c *Controller) CreatePartitions(topics []CreatePartitions, call Call, done
 				counts[req.Topic] = req.Count
 			}
 		}
-		c.waitForPartitions(made, counts, call, func(missing map[string]bool, failed error) {
+		c.waitForPartitions(made, counts, call, func(missing map[string]error, failed error) {
 			for i, req := range topics {
-				if missing[req.Topic] && errs[i] == nil {
-					errs[i] = waitError(failed)
+				if why, late := missing[req.Topic]; late && errs[i] == nil {
+					errs[i] = waitError(why, failed)
 				}
 			}
 			done(errs)
@@ -324,7 +327,7 @@ func (c *Controller) CreatePartitions(topics []CreatePartitions, call Call, done
 	})
 }
 
-func (c *Controller) waitForPartitions(names []string, counts map[string]int32, call Call, done func(map[string]bool, error)) {
+func (c *Controller) waitForPartitions(names []string, counts map[string]int32, call Call, done func(map[string]error, error)) {
 	if len(names) == 0 || call.Timeout <= 0 {
 		c.waitForLeaders(names, call, done)
 		return
@@ -332,7 +335,7 @@ func (c *Controller) waitForPartitions(names []string, counts map[string]int32, 
 	c.waits.until(c.image, names, call.Timeout, func(m *metadata.Image, name string) bool {
 		x := m.Topic(name)
 		return x != nil && int32(len(x.Partitions)) >= counts[name] && led(x)
-	}, done)
+	}, done).leaders = true
 }
 
 func (c *Controller) addPartitions(t *ring.Task, req CreatePartitions, validateOnly bool) error {
@@ -395,10 +398,10 @@ func (c *Controller) DeleteTopics(topics []DeleteTopic, call Call, done func([]D
 			fail(storeError(err))
 			return
 		}
-		c.waitForLoss(marked, call, func(missing map[string]bool, failed error) {
+		c.waitForLoss(marked, call, func(missing map[string]error, failed error) {
 			for i := range out {
-				if missing[out[i].Name] && out[i].Err == nil {
-					out[i].Err = waitError(failed)
+				if why, late := missing[out[i].Name]; late && out[i].Err == nil {
+					out[i].Err = waitError(why, failed)
 				}
 			}
 			done(out)
@@ -448,7 +451,7 @@ func (c *Controller) markForDeletion(t *ring.Task, out []DeletedTopic) (marked [
 	return marked, nil
 }
 
-func (c *Controller) waitForLoss(names []string, call Call, done func(map[string]bool, error)) {
+func (c *Controller) waitForLoss(names []string, call Call, done func(map[string]error, error)) {
 	if len(names) == 0 || call.Timeout <= 0 {
 		c.waitForLeaders(names, Call{}, done)
 		return

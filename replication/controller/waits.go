@@ -16,37 +16,37 @@ type waits struct {
 
 // wait is one request; ready is asked for each topic.
 type wait struct {
-	left  map[string]bool
-	ready func(m *metadata.Image, topic string) bool
-	done  func(missing map[string]bool, failed error)
-	timer ring.Timer
-	over  bool
+	left    map[string]error // the topics that are not ready, and why one of them will not be, if that is known
+	open    int              // how many of them may still be
+	leaders bool             // it is for leaders
+	ready   func(m *metadata.Image, topic string) bool
+	done    func(missing map[string]error, failed error)
+	timer   ring.Timer
+	over    bool
 }
 
-// until calls done once every topic is ready in the picture, at the latest after timeout: with those that are not. It is not
-// called inside until.
+// until calls done once every topic is ready in the picture, or known not to be going to be, at the latest after timeout: with those
+// that are not. It is not called inside until.
 func (w *waits) until(m *metadata.Image, topics []string, timeout time.Duration, ready func(*metadata.Image, string) bool,
-	done func(missing map[string]bool, failed error)) {
-	x := &wait{left: map[string]bool{}, ready: ready, done: done}
-	for _, topic := range topics {
-		if !ready(m, topic) {
-			x.left[topic] = true
-		}
-	}
-	if len(x.left) == 0 {
-		timeout = 0
-	}
+	done func(missing map[string]error, failed error)) *wait {
+	x := &wait{left: map[string]error{}, ready: ready, done: done}
 	if w.byTopic == nil {
 		w.byTopic = map[string][]*wait{}
 	}
 	for _, topic := range topics {
-		if x.left[topic] {
+		if _, twice := x.left[topic]; !twice && !ready(m, topic) {
+			x.left[topic] = nil
+			x.open++
 			w.byTopic[topic] = append(w.byTopic[topic], x)
 		}
+	}
+	if x.open == 0 {
+		timeout = 0
 	}
 	w.order = append(w.order, x)
 	x.timer.Fire = func(*ring.Timer) { w.end(x, nil) }
 	w.loop.After(max(timeout, 0), &x.timer)
+	return x
 }
 
 // look lets those go on who waited for what the picture now shows of these topics.
@@ -55,12 +55,26 @@ func (w *waits) look(m *metadata.Image, topics []string) {
 		for _, x := range append([]*wait(nil), w.byTopic[topic]...) {
 			if x.ready(m, topic) {
 				delete(x.left, topic)
-				w.forget(topic, x)
-				if len(x.left) == 0 {
-					w.end(x, nil)
-				}
+				w.settled(topic, x)
 			}
 		}
+	}
+}
+
+// refuse lets those go on who wait for leaders of a topic of which one cannot lead.
+func (w *waits) refuse(topic string, why error) {
+	for _, x := range append([]*wait(nil), w.byTopic[topic]...) {
+		if x.leaders {
+			x.left[topic] = why
+			w.settled(topic, x)
+		}
+	}
+}
+
+func (w *waits) settled(topic string, x *wait) {
+	w.forget(topic, x)
+	if x.open--; x.open == 0 {
+		w.end(x, nil)
 	}
 }
 
