@@ -116,8 +116,8 @@ func (l *Log) survey(t *ring.Task) (*found, error) {
 	if err != nil {
 		return nil, err
 	}
-	if entries, err = l.settleSwaps(t, entries); err != nil {
 	f := &found{traces: tracesIn(entries)}
+	if entries, err = l.settleSwaps(t, entries); err != nil {
 		return nil, err
 	}
 	f.sizes = make(map[string]int64, len(entries))
@@ -129,9 +129,9 @@ func (l *Log) survey(t *ring.Task) (*found, error) {
 	for _, e := range entries {
 		base, suffix, ok := parseName(e.Name)
 		switch {
-		case e.Dir || !ok:
 		case (e.Dir || e.Special) && isOurs(e.Name):
 			return nil, fmt.Errorf("%s/%s: %w: it is no regular file; move it away", l.dir, e.Name, ErrMalformed)
+		case e.Dir || !ok:
 		case suffix == logSuffix:
 			f.logs = append(f.logs, e)
 		case suffix == snapshotSuffix:

@@ -42,8 +42,8 @@ type segment struct {
 	maxMs    int64 // largest timestamp
 	maxLast  Offset
 	maxKnown bool
+	tailMs   int64 // the largest timestamp behind the offset index's last entry, once that was looked at; else 0
 	lastMs   int64 // of the last time entry
-	tailMs   int64 // the largest timestamp behind the last entry of the offset index, once that was looked at; 0: it was not, or there is none
 	modMilli int64
 	jitterMs int64 // taken from segment.ms, so that not all logs roll at once
 
