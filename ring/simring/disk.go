@@ -154,7 +154,8 @@ func (l *loop) List(name string, op *ring.Op) {
 		}
 		for _, e := range sortedNames(n.names) {
 			c := n.names[e]
-			op.Entries = append(op.Entries, ring.Entry{Name: e, Dir: c.dir, Special: c.special, Size: int64(len(c.data)), ModTime: time.UnixMilli(c.modMilli)})
+			op.Entries = append(op.Entries, ring.Entry{Name: e, Dir: c.dir, Special: c.special, Size: int64(len(c.data)),
+				ModTime: time.UnixMilli(c.modMilli)})
 		}
 		op.N = int64(len(op.Entries))
 		return nil
