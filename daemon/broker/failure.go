@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"time"
 
 	"kring/daemon/api"
@@ -213,24 +214,39 @@ func (b *Broker) showOffline() {
 // offline is how many log dirs are.
 func (b *Broker) offline() int { return len(b.node.Offline()) }
 
-// openFailed hears of a log that cannot be opened or made: for want of room it is tried again; else its disk may be at fault.
+// openFailed hears of a log that cannot be opened or made: for want of room it is tried again, and told of by unmade.tell; else its disk
+// may be at fault, which is told of once.
 func (b *Broker) openFailed(o *opening, err error) {
 	o.dir.spoiled = true
+	level := slog.LevelError
+	if o.dir.failed != nil && ofTheDisk(err) {
+		level = slog.LevelDebug
+	}
 	switch {
 	case ring.NoSpace(err), ring.NoDescriptors(err):
 		b.unmade.add(b, o, err)
+		return
 	case ofTheDisk(err):
 		b.dirFailed(o.dir, err)
 	}
+	b.log.Log(context.Background(), level, "log cannot be opened", "topic", o.at.Topic, "partition", o.at.Index, "error", err)
 }
 
 // unmade are the logs that could not be opened or made because the disk was full or descriptors had run out. They are tried again.
 type unmade struct {
 	waiting map[segment.Partition]*opening
 	order   []segment.Partition
+	news    []unmadeIn
 	timer   ring.Timer
 	armed   bool
 	busy    bool
+}
+
+// unmadeIn are those of a log dir that have not been told of yet.
+type unmadeIn struct {
+	dir   *dir
+	names names
+	cause error
 }
 
 // unmadeAgain is how long they wait.
@@ -241,16 +257,29 @@ func (u *unmade) add(b *Broker, o *opening, err error) {
 		u.waiting = map[segment.Partition]*opening{}
 		u.timer.Fire = func(*ring.Timer) { u.again(b) }
 	}
-	level := slog.LevelDebug
 	if u.waiting[o.at] == nil {
-		level = slog.LevelWarn
 		u.order = append(u.order, o.at)
+		i := slices.IndexFunc(u.news, func(n unmadeIn) bool { return n.dir == o.dir })
+		if i < 0 {
+			i = len(u.news)
+			u.news = append(u.news, unmadeIn{dir: o.dir, cause: err})
+		}
+		u.news[i].names.addIf(true, o.at)
 	}
-	b.log.Log(context.Background(), level, "log cannot be opened for want of room; it will be as soon as there is some", "topic", o.at.Topic,
-		"partition", o.at.Index, "cause", err)
+	b.log.Debug("log cannot be opened for want of room", "topic", o.at.Topic, "partition", o.at.Index, "cause", err)
 	o.options.Clean = false // what a first try has left half done is recovered
 	u.waiting[o.at] = o
 	u.arm(b)
+}
+
+// tell warns of the new ones, in a line for each log dir.
+func (u *unmade) tell(b *Broker) {
+	for i := range u.news {
+		n := &u.news[i]
+		b.log.Warn("logs cannot be opened for want of room; they will be as soon as there is some", "dir", n.dir.Path(),
+			"partitions", n.names.count, "names", n.names.String(), "cause", n.cause)
+	}
+	u.news = nil
 }
 
 func (u *unmade) arm(b *Broker) {
@@ -319,7 +348,6 @@ func (u *unmade) retry(t *ring.Task, b *Broker) {
 				back = append(back, controller.PartitionName{Topic: o.at.Topic, Partition: o.at.Index})
 			case !ring.NoSpace(err) && !ring.NoDescriptors(err):
 				u.drop(o.at)
-				b.log.Error("log cannot be opened", "topic", o.at.Topic, "partition", o.at.Index, "error", err)
 				b.openFailed(o, err)
 			}
 		}

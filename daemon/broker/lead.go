@@ -71,9 +71,6 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 		for i := range orders {
 			o := &orders[i]
 			if errs[i] = o.err; errs[i] != nil && o.dir != nil && !o.missing {
-				if !ring.NoSpace(o.err) {
-					b.log.Error("partition is offline", "topic", o.Topic, "partition", o.Partition, "error", errs[i])
-				}
 				b.openFailed(&o.opening, o.err)
 			} else if errs[i] == nil && o.dir.failed != nil { // while its log was opened
 				errs[i] = segment.ErrOffline
@@ -82,6 +79,7 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 				b.unmade.drop(o.at)
 			}
 		}
+		b.unmade.tell(b)
 		if late {
 			ring.Go(b.loop, func(t *ring.Task) {
 				b.failLate(t)

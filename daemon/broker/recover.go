@@ -65,15 +65,13 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 			post(b.loop, func() {
 				p.loaded(o)
 				if o.err != nil {
-					if !ring.NoSpace(o.err) {
-						b.log.Error("log cannot be opened", "topic", o.at.Topic, "partition", o.at.Index, "error", o.err)
-					}
 					b.openFailed(o, o.err)
 				}
 			})
 		}, done)
 	})
 	p.end(t)
+	b.unmade.tell(b)
 	b.failLate(t)
 	b.trust(t)
 	b.log.Info("logs loaded", "partitions", total, "recovered.segments", p.sum.Segments, "recovered.bytes", p.sum.Bytes,
