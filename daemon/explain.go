@@ -18,6 +18,7 @@ var ownWords = map[*kerr.Error]string{
 	kerr.GroupIDNotFound:         "there is no such group; kring groups list shows those there are",
 	kerr.NonEmptyGroup:           "the group has members; stop them first",
 	kerr.RecordListTooLarge:      "a batch is larger than the topic's segment.bytes; --max-message-bytes makes batches smaller",
+	kerr.KafkaStorageError:       "the broker cannot write to the log dir: its disk is full or has failed; the broker's log says which",
 	kerr.MessageTooLarge:         "a record does not fit --max-message-bytes, or its batch not the topic's max.message.bytes",
 }
 

@@ -34,6 +34,8 @@ type producing struct {
 	emptyIsNil bool
 	maxBytes   int32
 
+	refused lastRefusal
+
 	mu    sync.Mutex
 	err   error
 	count int64
@@ -87,7 +89,7 @@ func (p *producing) options(topic string) ([]kgo.Opt, error) {
 	if !ok {
 		return nil, wrong("--compression %s is not valid; allowed: none, gzip, snappy, lz4 or zstd", p.codec)
 	}
-	opts = append(opts, kgo.ProducerBatchCompression(codec))
+	opts = append(opts, kgo.ProducerBatchCompression(codec), kgo.WithLogger(&p.refused))
 	if p.partition >= 0 {
 		opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	}
@@ -141,10 +143,17 @@ func (p *producing) run(cmd *cobra.Command, topic string, files []string) error 
 	return err
 }
 
-// reason is what went wrong: a partition that is not there is known to the client library alone, which says it in its own terms.
+// reason is what went wrong: a partition that is not there is known to the client library alone, which says it in its own terms; where time
+// was up, it is why the broker would not have the records until then.
 func (p *producing) reason(ctx context.Context, cl *kgo.Client, topic string) error {
 	var known *kerr.Error
-	if p.partition < 0 || errors.As(p.err, &known) {
+	if errors.As(p.err, &known) {
+		return p.err
+	}
+	if last := p.refused.last.Load(); last != nil && errors.Is(p.err, kgo.ErrRecordTimeout) {
+		return last
+	}
+	if p.partition < 0 {
 		return p.err
 	}
 	topics, err := kadm.NewClient(cl).ListTopics(ctx, topic)

@@ -132,11 +132,11 @@ func gather(cmd *cobra.Command, adm *kadm.Client, names []string) (all []describ
 		return nil, missing, nil
 	}
 	starts, err := adm.ListStartOffsets(ctx, topics.Names()...)
-	if err != nil {
+	if err = exceptShards(err); err != nil {
 		return nil, nil, err
 	}
 	ends, err := adm.ListEndOffsets(ctx, topics.Names()...)
-	if err != nil {
+	if err = exceptShards(err); err != nil {
 		return nil, nil, err
 	}
 	configs, err := adm.DescribeTopicConfigs(ctx, topics.Names()...)
@@ -159,6 +159,15 @@ func gather(cmd *cobra.Command, adm *kadm.Client, names []string) (all []describ
 		all = append(all, d)
 	}
 	return all, missing, nil
+}
+
+// exceptShards is err, unless it is of some partitions alone: one without a leader has no offsets to show, the others have.
+func exceptShards(err error) error {
+	var shards *kadm.ShardErrors
+	if errors.As(err, &shards) {
+		return nil
+	}
+	return err
 }
 
 func offsetOf(offsets kadm.ListedOffsets, topic string, partition int32) int64 {
@@ -185,9 +194,21 @@ func (d *described) print(out io.Writer) {
 	}
 	w := newTable(out, "partition", "leader", "epoch", "replicas", "in sync", "start", "end", "records")
 	for _, p := range d.Partitions {
+		if p.Start < 0 || p.End < 0 {
+			w.AppendRow(table.Row{p.Partition, orNone(p.Leader), p.LeaderEpoch, brokers(p.Replicas), brokers(p.ISR), "-", "-", "-"})
+			continue
+		}
 		w.AppendRow(table.Row{p.Partition, p.Leader, p.LeaderEpoch, brokers(p.Replicas), brokers(p.ISR), p.Start, p.End, p.End - p.Start})
 	}
 	w.Render()
+}
+
+// orNone is a leader as kafka-topics names it.
+func orNone(leader int32) string {
+	if leader < 0 {
+		return "none"
+	}
+	return fmt.Sprint(leader)
 }
 
 func brokers(ids []int32) string {
