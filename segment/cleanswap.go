@@ -20,7 +20,7 @@ import (
 // swap puts s in the place of old, which are neighbours and finished. stopped is asked until the exchange begins; an error
 // with s not synced means that it has not.
 func (l *Log) swap(t *ring.Task, old []*segment, s *segment, stopped func() error) error {
-	l.until(t, func() bool { return !l.reverting && !l.retaining || stopped() != nil })
+	l.until(t, func() bool { return !l.reverting && !l.retaining && l.mendings == 0 || stopped() != nil })
 	if err := stopped(); err != nil {
 		return err
 	}

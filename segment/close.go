@@ -132,7 +132,7 @@ func (l *Log) Remove(t *ring.Task) error {
 
 // still says whether nothing works on the log's files any more.
 func (l *Log) still() bool {
-	return l.quiet() && !l.finishing && !l.epochsBusy && !l.reverting && !l.spilling && !l.cleaning && l.removals == 0
+	return l.quiet() && !l.finishing && !l.epochsBusy && !l.reverting && !l.spilling && !l.cleaning && l.removals == 0 && l.mendings == 0
 }
 
 // RemoveDir removes a partition's directory in which no log is open; one that is not there is no error.

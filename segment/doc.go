@@ -29,7 +29,8 @@
 // before its size, its indexes and its name are; until then the recovery point lies inside it, and a start reads it again.
 //
 // Indexes of the newest segment live in memory and reach their files when the segment is rolled or closed: after a crash
-// they are rebuilt from the batches, which have to be read anyway.
+// they are rebuilt from the batches, which have to be read anyway. Files of finished segments that are missing or wrong are made anew
+// when somebody needs them, or behind a start, and replaced by renaming (mend.go).
 //
 // Room: blocks are reserved ahead of the data without changing the file's size (room.go); preallocate=true sets the size, as
 // Kafka does; a log that syncs each append writes zeros ahead, so that a sync changes no metadata. All of it is cut off when

@@ -17,6 +17,8 @@ type Files struct {
 	idle   []*reader  // parked
 	// cramped are the log dirs in which there was no room lately.
 	cramped map[string]*cramped
+	mender  *Log   // makes index files anew
+	toMend  []*Log // and then these
 }
 
 // NewFiles makes the open files shared by all logs of loop: at most limit stay open while nothing uses them.

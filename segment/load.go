@@ -93,6 +93,10 @@ func (l *Log) reindex(t *ring.Task, s *segment, why error) error {
 		sc.skip(h)
 	}
 	b.finish()
+	if sc.pos == s.written { // no file tells of damage as if there were none
+		s.mending = rebuilt
+		l.mendSoon()
+	}
 	return nil
 }
 

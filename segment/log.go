@@ -64,6 +64,8 @@ type Log struct {
 	cramped    bool // and has no room to
 	spilling   bool // a task writes the active segment's indexes
 	removals   int  // tasks that rename deleted segments
+	mendArmed  bool // a task makes index files anew
+	mendings   int  // and replaces some now
 	epochsBusy bool
 	epochsNew  bool
 	idleEnd    Offset // End at the last Retain

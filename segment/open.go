@@ -107,6 +107,7 @@ func (l *Log) load(t *ring.Task, o Options) error {
 	}
 	l.saveEpochs()
 	l.startFinishing()
+	l.mendMissing()
 	return nil
 }
 
@@ -136,6 +137,10 @@ func (l *Log) survey(t *ring.Task) (*found, error) {
 			f.logs = append(f.logs, e)
 		case suffix == snapshotSuffix:
 			f.snapshots = append(f.snapshots, base)
+		case suffix == indexSuffix+tmpSuffix, suffix == timeSuffix+tmpSuffix: // a stop came while an index was written
+			if err := t.Remove(l.dir + "/" + e.Name); err != nil {
+				return nil, err
+			}
 		case suffix == indexSuffix, suffix == timeSuffix, suffix == txnSuffix:
 			if _, ok := f.sizes[fileName(base, logSuffix)]; !ok {
 				l.warn("removing an index without its segment", "file", l.dir+"/"+e.Name)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"kring/ring"
 	"kring/wire/batch"
 )
 
@@ -243,3 +244,48 @@ func TestProducersExpire(t *testing.T) {
 }
 
 func putSequence(b []byte, seq int32) { binary.BigEndian.PutUint32(b[53:], uint32(seq)) }
+
+// A snapshot of no producers that stands for what was deleted is removed by a start, and not written again, as in Kafka; one with producers
+// is kept, so that they go on in sequence.
+func TestSnapshotOfAnEmptyLog(t *testing.T) {
+	for _, idempotent := range []bool{false, true} {
+		for _, emptied := range []bool{false, true} { // by segments, or within one
+			r := newRig(t, 5)
+			o := r.options("/data/t-0")
+			l := r.open(o)
+			b := records(1, epoch, "v")
+			if idempotent {
+				b = produced(7, 0, 0, 1, epoch, false)
+			}
+			if a := r.append(l, b); a.Err != nil {
+				t.Fatal(a.Err)
+			}
+			for life := range 3 {
+				if life == 0 {
+					r.do("delete", func(task *ring.Task) {
+						if err := l.DeleteTo(1); err != nil {
+							t.Error(err)
+						}
+						if emptied {
+							l.Roll()
+							if _, err := l.Retain(task, r.loop.UnixMilli(), 1); err != nil {
+								t.Error(err)
+							}
+						}
+					})
+				}
+				r.close(l)
+				_, err := r.m.ReadFile(o.Dir + "/" + fileName(1, snapshotSuffix))
+				if want := idempotent || life == 0; (err == nil) != want {
+					t.Errorf("producer %v, emptied %v, life %d: snapshot: %v", idempotent, emptied, life, err)
+				}
+				if err := r.m.Exit(); err != nil {
+					t.Fatal(err)
+				}
+				r.boot()
+				o.Files, o.Clean, o.RecoveryPoint, o.LogStart = r.files, true, 1, 1
+				l = r.open(o)
+			}
+		}
+	}
+}

@@ -271,7 +271,7 @@ func (l *Log) producersUpTo(t *ring.Task, snapshots []Offset, to Offset) error {
 }
 
 // loadProducers brings the producer state to the end of the log and removes snapshots nobody will need: those above the end, and
-// those that belong to no segment or stand for what was deleted, but for the newest.
+// those that belong to no segment or stand for what was deleted, but for the newest if there are producers.
 func (l *Log) loadProducers(t *ring.Task, snapshots []Offset) error {
 	if l.prods.end != l.end {
 		usable := slices.DeleteFunc(slices.Clone(snapshots), func(o Offset) bool { return o > l.end })
@@ -284,6 +284,10 @@ func (l *Log) loadProducers(t *ring.Task, snapshots []Offset) error {
 		if o <= l.end {
 			newest = max(newest, o)
 		}
+	}
+	if newest <= l.start && len(l.prods.byID) == 0 {
+		newest = -1
+		l.prods.saved = max(l.prods.saved, l.start) // there is nothing to save
 	}
 	for _, o := range snapshots {
 		if o > l.end || o != newest && (o <= l.start || l.segs[l.floor(o)].base != o) {

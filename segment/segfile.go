@@ -36,6 +36,7 @@ type segment struct {
 	times    indexFile
 	txns     txnIndex
 	onDisk   bool // index files exist
+	mending  mending
 	txnDirty bool
 	sinceIdx int64 // bytes appended since the last index entry
 	firstMs  int64 // largest timestamp of the first batch, what segment.ms counts from

@@ -32,7 +32,7 @@ func (l *Log) TruncateTo(t *ring.Task, o Offset) error {
 	l.cleaned = min(l.cleaned, o)
 	l.reverting = true
 	defer l.resume()
-	l.until(t, func() bool { return l.quiet() && !l.finishing })
+	l.until(t, func() bool { return l.quiet() && !l.finishing && l.mendings == 0 })
 	s := l.segs[l.floor(o)]
 	_, _, position, err := l.seek(t, s, o)
 	if err != nil {
