@@ -160,8 +160,9 @@ type File interface {
 	// Read fills b from at; op.N is less than len(b) only at the end of the file.
 	Read(b []byte, at int64, op *Op)
 	// Through reads from at on to the end, a piece at a time into b, and gives each to look, which says how many bytes from the
-	// front it is done with: what is left is given again with what follows. It ends when look says -1, or nothing of a full b or of
-	// the file's end; op.N is how far look has come. look runs on a helper and must not touch what a loop owns.
+	// front it is done with: what is left is given again with what follows. It ends when look says ^n, done with n and with all,
+	// or is done with nothing of a full b or of the file's end; op.N is how far look has come. look runs on a helper and must not
+	// touch what a loop owns.
 	Through(b []byte, at int64, look func([]byte) int, op *Op)
 	// Write writes bufs one after the other from at on: all of it or an error. bufs and what it names belong to the loop until
 	// done. The world chooses the path (kring.write.path).

@@ -120,11 +120,14 @@ func (f *file) Through(b []byte, at int64, look func([]byte) int, op *Op) {
 			if n > 0 {
 				used = look(b[:n])
 			}
-			at += int64(max(used, 0))
-			if used <= 0 && (got == 0 || n == len(b)) || used < 0 {
+			if used < 0 {
+				return at + int64(^used), nil, nil
+			}
+			if used == 0 && (got == 0 || n == len(b)) {
 				return at, nil, nil
 			}
-			n = copy(b, b[max(used, 0):n])
+			at += int64(used)
+			n = copy(b, b[used:n])
 		}
 	})
 }

@@ -39,12 +39,17 @@ func through(w *world) {
 		buf := t.Loop().Alloc(64)
 		defer buf.Release()
 		for _, c := range []struct{ from, take, end int64 }{
-			{0, 10, 1000}, {0, 64, 1000}, {990, 10, 1000}, {5, 0, 5}, {7, -1, 7}, {1000, 1, 1000},
+			{0, 10, 1000}, {0, 64, 1000}, {990, 10, 1000}, {5, 0, 5}, {7, -1, 7}, {7, ^12, 19}, {1000, 1, 1000},
 		} {
 			var got []byte
 			end, err := t.Through(f, buf.B[:64], c.from, func(b []byte) int {
-				n := min(int(c.take), len(b))
-				got = append(got, b[:max(n, 0)]...)
+				n := int(c.take)
+				if n < 0 {
+					got = append(got, b[:^n]...)
+					return n
+				}
+				n = min(n, len(b))
+				got = append(got, b[:n]...)
 				return n
 			})
 			w.must("going through", err)

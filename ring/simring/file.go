@@ -166,12 +166,16 @@ func (f *file) Through(b []byte, at int64, look func([]byte) int, op *ring.Op) {
 			if n > 0 {
 				used = look(b[:n])
 			}
-			op.N += int64(max(used, 0))
-			if used < 0 || used == 0 && (got == 0 || n == len(b)) {
+			more := used >= 0
+			if !more {
+				used = ^used
+			}
+			op.N += int64(used)
+			if !more || used == 0 && (got == 0 || n == len(b)) {
 				m.w.note(f.l.by, "read", f.name, at, op.N-at, nil, nil)
 				return nil
 			}
-			n = copy(b, b[max(used, 0):n])
+			n = copy(b, b[used:n])
 		}
 	}, nil)
 }
