@@ -12,7 +12,8 @@ import (
 // segments up to there are copied without what the map says is obsolete, small ones together, and the copies take the
 // place of the originals, one group at a time. Readers that have the originals open go on reading them.
 //
-// The files are read and written by a task on the log's loop; records are looked at by helpers, a buffer at a time.
+// A helper reads and looks at records, a stretch at a time. Meanwhile a task on the log's loop writes what the stretch before has left,
+// and another one makes the copy before durable and exchanges it.
 
 // CleanOptions say how to clean.
 type CleanOptions struct {
@@ -23,8 +24,8 @@ type CleanOptions struct {
 	// MapBytes is the most memory the map of keys takes, and MapLoad how full it may be (0 to 1).
 	MapBytes int64
 	MapLoad  float64
-	// BufferBytes is how much is read and written at a time; the buffers take six times that. A batch that is larger than two of
-	// them has one of its own.
+	// BufferBytes is half of what is read at a time, and about what is gathered for one write; the buffers take six times that.
+	// A batch that is larger than what is read has one of its own.
 	BufferBytes int
 	// Throttle, if not nil, slows down reading and writing.
 	Throttle *Throttle
@@ -75,6 +76,14 @@ func (r *Throttle) spend(now time.Duration, n int) time.Duration {
 	return 0
 }
 
+// most is how many of n bytes may be read before they are paid for.
+func (r *Throttle) most(n int64) int64 {
+	if r == nil || r.Rate <= 0 {
+		return n
+	}
+	return min(n, int64(r.Rate*throttleMost.Seconds()))
+}
+
 // cleaning is one cleaning under way.
 type cleaning struct {
 	l       *Log
@@ -82,9 +91,8 @@ type cleaning struct {
 	o       CleanOptions
 	c       compactor
 	read    *cleanReader
-	write   *ring.Buf
-	out     []byte // what is to be written; it begins in write
-	helping bool
+	write   cleanWriter
+	placing cleanPlace
 	cuts    int
 }
 
@@ -111,11 +119,11 @@ func (l *Log) Clean(t *ring.Task, o CleanOptions) (CleanStats, error) {
 	k.c = compactor{now: o.Now, retention: l.conf.DeleteRetentionMs, from: d.From, upper: d.To}
 	k.c.keys = newKeyMap(l.loop, o.MapBytes, o.MapLoad)
 	size := max(o.BufferBytes, 1<<10)
-	k.read, k.write = newCleanReader(k, size), l.loop.Alloc(2*size)
+	k.read, k.write = newCleanReader(k, 2*size), newCleanWriter(k, 2*size)
 	defer k.release()
 	end, err := k.clean(d)
 	s := &k.c.stats
-	s.From, s.To, s.Keys, s.MapBytes, s.BufferBytes = d.From, end, k.c.keys.keys, k.c.keys.memory(), k.read.memory()+2*int64(size)
+	s.From, s.To, s.Keys, s.MapBytes, s.BufferBytes = d.From, end, k.c.keys.keys, k.c.keys.memory(), k.read.memory()+4*int64(size)
 	s.Full = float64(s.Keys) / float64(k.c.keys.most*keyParts)
 	return *s, err
 }
@@ -131,12 +139,12 @@ func (l *Log) Cleaning() bool { return l.cleaning }
 
 // release gives back the buffers, unless a helper or the kernel has them: then the loop has ended, and nobody needs them.
 func (k *cleaning) release() {
-	if k.helping || k.read.busy {
+	if k.read.busy || k.write.busy {
 		return
 	}
 	k.c.keys.release()
 	k.read.release()
-	k.write.Release()
+	k.write.release()
 }
 
 // clean returns the offset up to which the log is clean.
@@ -162,9 +170,15 @@ func (k *cleaning) clean(d Dirt) (Offset, error) {
 	}
 	k.c.txns = cleanTxns{}
 	for _, group := range l.cleanGroups(work, d.To) {
-		if err := k.group(group, horizon); err != nil {
-			return d.From, err
+		if err = k.group(group, horizon); err != nil {
+			break
 		}
+	}
+	if placed := k.placed(); err == nil {
+		err = placed
+	}
+	if err != nil {
+		return d.From, err
 	}
 	l.setCleaned(end)
 	return end, nil
@@ -180,13 +194,6 @@ func (k *cleaning) stopped() error {
 		return ErrAbandoned
 	}
 	return nil
-}
-
-// help has work done by a helper, on memory that is the cleaning's.
-func (k *cleaning) help(work func()) {
-	k.helping = true
-	k.t.Wait(func(op *ring.Op) { k.l.loop.Offload(work, op) })
-	k.helping = false
 }
 
 // pay waits until n more bytes may be read or written.

@@ -1,12 +1,9 @@
 package segment
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 
 	"kring/ring"
-	"kring/wire/batch"
 )
 
 // index puts the keys from d.From up to d.To into the map, as far as they go, and returns where that is.
@@ -57,39 +54,24 @@ func (k *cleaning) indexSegment(s *segment, from Offset) (full bool, err error) 
 	return full, k.stopped()
 }
 
-// indexBatches puts what is read into the map.
+// indexBatches puts what is read into the map, getting memory for it when it asks for some.
 func (k *cleaning) indexBatches() (full bool, err error) {
-	for {
-		if more, err := k.read.more(); err != nil || !more {
-			return false, err
-		}
-		if full, err := k.indexPiece(); err != nil || full {
-			return full, err
-		}
-	}
-}
-
-// indexPiece goes through what is there, getting memory for the map when it asks for some.
-func (k *cleaning) indexPiece() (full bool, err error) {
-	for {
-		n := 0
-		k.help(func() {
+	for k.read.more() && !full {
+		k.read.start(func(b []byte) (n int, more bool) {
 			k.c.keys.grow()
-			n, full, err = k.c.index(k.read.left)
+			n, full, err = k.c.index(b)
+			return n, err == nil && !full && k.c.keys.short == nil
 		})
-		k.read.done(n)
-		short := k.c.keys.short != nil
+		read := k.read.wait()
 		k.c.keys.supply(k.l.loop)
-		if stopped := k.stopped(); stopped != nil {
-			return false, stopped
-		}
 		switch {
+		case read != nil:
+			return false, read
 		case err != nil:
 			return false, &bad{k.read.pos, err.Error()}
-		case !short:
-			return full, nil
 		}
 	}
+	return full, nil
 }
 
 // damage names the file that an error is about, unless the cleaning has to end anyway.
@@ -127,7 +109,7 @@ func (l *Log) cleanGroups(segs []*segment, to Offset) [][]*segment {
 
 func (x *indexFile) bytes() int64 { return int64(x.len() * x.width) }
 
-// group makes one segment of a group and puts it in their place. Until then its files end in .cleaned. horizon is when what is
+// group makes one segment of a group and has it put in their place. Until then its files end in .cleaned. horizon is when what is
 // from before it loses its deletes, in old formats (Unix ms).
 func (k *cleaning) group(group []*segment, horizon int64) error {
 	if err := k.stopped(); err != nil {
@@ -138,22 +120,17 @@ func (k *cleaning) group(group []*segment, horizon int64) error {
 	s.closed, s.next, s.modMilli = true, last.next, last.modMilli
 	err := k.make(s, group, horizon)
 	if err == nil {
-		err = k.l.swap(k.t, group, s, k.stopped)
+		err = k.placed() // one after the other: a start completes exchanges below the first that was not begun
 	}
-	if err != nil && !s.synced {
-		if s.file != nil {
-			s.file.Close()
-			s.file = nil
-		}
-		k.discard(s)
+	if err != nil {
+		k.discard(k.t, s)
 		return err
 	}
-	k.c.stats.Segments += len(group)
-	k.c.stats.Groups++
-	return err
+	k.place(group, s)
+	return nil
 }
 
-// make copies what is left of a group into a new file, with its indexes.
+// make copies what is left of a group into a new file.
 func (k *cleaning) make(s *segment, group []*segment, horizon int64) error {
 	f, err := k.t.Open(s.path(logSuffix)+cleanedSuffix, ring.Write|ring.Create|ring.Cut)
 	if err != nil {
@@ -161,17 +138,18 @@ func (k *cleaning) make(s *segment, group []*segment, horizon int64) error {
 	}
 	s.file, s.writable = f, true
 	k.c.last, k.c.txns.kept = k.l.prods.lastBatches(), nil
+	k.write.begin(s)
 	for _, from := range group {
-		if err := k.copySegment(from, s, horizon); err != nil {
+		if err := k.copySegment(from, horizon); err != nil {
 			return err
 		}
 	}
 	s.txns = k.c.txns.kept
-	return k.finish(s)
+	return k.write.end()
 }
 
-// copySegment appends what is left of one segment to another.
-func (k *cleaning) copySegment(from, to *segment, horizon int64) error {
+// copySegment appends what is left of one segment to what is being made.
+func (k *cleaning) copySegment(from *segment, horizon int64) error {
 	from.pin()
 	defer from.unpin()
 	if err := from.open(k.t); err != nil {
@@ -183,7 +161,7 @@ func (k *cleaning) copySegment(from, to *segment, horizon int64) error {
 	k.c.txns.expect(k.l.Aborted(nil, from.base, from.next))
 	k.c.legacyDeletes = from.modMilli > horizon
 	k.read.begin(from, 0)
-	err := k.copyBatches(to)
+	err := k.copyBatches()
 	k.read.end()
 	if err != nil {
 		return k.damage(from, err)
@@ -191,128 +169,27 @@ func (k *cleaning) copySegment(from, to *segment, horizon int64) error {
 	return k.stopped()
 }
 
-// copyBatches appends what is left of what is read. Small pieces of it are gathered for one write.
-func (k *cleaning) copyBatches(to *segment) error {
-	room := len(k.write.B) / 2
-	k.out = k.write.B[:0]
-	for {
-		more, err := k.read.more()
-		if err != nil {
-			return err
+// copyBatches has a helper gather what is left of what it reads, while the loop writes what was gathered before.
+func (k *cleaning) copyBatches() (err error) {
+	w := &k.write
+	for k.read.more() {
+		k.read.start(func(b []byte) (n int, more bool) {
+			w.out, n, err = k.c.filter(b, w.out, w.room)
+			return n, err == nil && len(w.out) <= w.room
+		})
+		wrote := w.flush()
+		read := k.read.wait()
+		switch {
+		case wrote != nil:
+			return wrote
+		case read != nil:
+			return read
+		case err != nil:
+			return &bad{k.read.pos, err.Error()}
 		}
-		for again := more; again; {
-			done := 0
-			k.help(func() { k.out, done, err = k.c.filter(k.read.left, k.out, room) })
-			k.read.done(done)
-			if err != nil {
-				return &bad{k.read.pos, err.Error()}
-			}
-			if again = len(k.out) > room; again || len(k.out) > room/2 {
-				if err := k.flush(to); err != nil {
-					return err
-				}
-			}
-		}
-		if !more {
-			return k.flush(to)
-		}
-		if err := k.stopped(); err != nil {
-			return err
+		if len(w.out) > w.room/2 {
+			w.turn()
 		}
 	}
-}
-
-// flush writes what was gathered.
-func (k *cleaning) flush(to *segment) error {
-	out := k.out
-	k.out = k.write.B[:0]
-	return k.append(to, out)
-}
-
-// append writes batches and notes them in the indexes.
-func (k *cleaning) append(s *segment, out []byte) error {
-	if err := k.stopped(); err != nil || len(out) == 0 {
-		return err
-	}
-	if s.size+int64(len(out)) > maxRelative {
-		return fmt.Errorf("%s: what is left of its group does not fit into one segment", s.path(logSuffix))
-	}
-	for at := 0; at < len(out); { // in bites, as each may be written on the loop's own time, within the turn that asks
-		if at > 0 {
-			k.t.Sleep(0)
-		}
-		n := min(len(out)-at, writeMost)
-		if err := k.t.Write(s.file, out[at:at+n], s.size+int64(at)); err != nil {
-			return k.failed("writing", err)
-		}
-		at += n
-		if err := k.stopped(); err != nil {
-			return err
-		}
-	}
-	for rest := out; len(rest) > 0; {
-		b, after, err := batch.Whole(rest)
-		if err != nil {
-			k.l.broken(10, "a cleaned batch: %v", err)
-		}
-		rest = after
-		if header(b).last()-s.base > maxRelative {
-			return fmt.Errorf("%s: offset %d is too far from its group's first", s.path(logSuffix), header(b).last())
-		}
-		s.noteBatch(header(b), k.l.conf.IndexIntervalBytes)
-	}
-	s.written = s.size
-	k.c.stats.WrittenBytes += int64(len(out))
-	return k.pay(len(out))
-}
-
-const writeMost = 256 << 10
-
-// finish makes what is copied and its indexes durable.
-func (k *cleaning) finish(s *segment) error {
-	s.addTime()
-	if err := k.t.Sync(s.file); err != nil {
-		return k.failed("syncing", err)
-	}
-	// Where no record has a timestamp, retention goes by the file's.
-	if err := k.t.SetTime(s.file, s.modMilli); err != nil {
-		return k.failed("dating", err)
-	}
-	for _, x := range []struct {
-		suffix  string
-		content []byte
-	}{{indexSuffix, s.index.mem}, {timeSuffix, s.times.mem}, {txnSuffix, s.txns}} {
-		if x.suffix == txnSuffix && len(s.txns) == 0 {
-			continue
-		}
-		if err := writeSynced(k.t, s.path(x.suffix)+cleanedSuffix, x.content); err != nil {
-			return k.failed("writing", err)
-		}
-		if err := k.stopped(); err != nil {
-			return err
-		}
-	}
-	return k.stopped()
-}
-
-// failed is an error of the disk. A full one is survived: there will be room again. Any other may be more than what is being
-// cleaned has to suffer from, as with any write.
-func (k *cleaning) failed(what string, err error) error {
-	if stopped := k.stopped(); stopped != nil {
-		return stopped
-	}
-	if !ring.NoSpace(err) {
-		k.l.fail(what+" a cleaned segment", err)
-		return k.l.failed
-	}
-	return err
-}
-
-// discard removes what was being made.
-func (k *cleaning) discard(s *segment) {
-	for _, suffix := range []string{logSuffix, indexSuffix, timeSuffix, txnSuffix} {
-		if err := k.t.Remove(s.path(suffix) + cleanedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			k.l.warn("a file of an abandoned cleaning could not be removed; the next start will", "segment", s.base, "cause", err)
-		}
-	}
+	return nil
 }

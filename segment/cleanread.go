@@ -7,33 +7,40 @@ import (
 	"kring/wire/batch"
 )
 
-// cleanReader gives a segment's bytes in order and reads the next piece while one is being looked at. What is left of a piece, a batch
-// that is cut off, is put in front of the next one: no byte is read twice.
+const (
+	// stretchMost is how many bytes a helper goes through before the log's loop hears of it: some ms where they are in memory.
+	stretchMost = 16 << 20
+	// batchMost bounds what a damaged length may make us lend.
+	batchMost = 256 << 20
+)
+
+// cleanReader has a helper go through a segment's bytes in order, a stretch at a time. The helper reads a piece and looks at it while
+// it is in the processor's cache; the loop is free meanwhile.
 type cleanReader struct {
-	k    *cleaning
-	s    *segment
-	left []byte // not done with
-	pos  int64  // its position
-	next int64  // of the piece ahead
+	k   *cleaning
+	s   *segment
+	pos int64 // up to here all was looked at
 
-	size int          // of a piece, and of the room in front of it
-	bufs [2]*ring.Buf // of left and of the piece ahead
-	big  *ring.Buf    // of a batch for which there is no room in them
+	buf *ring.Buf // for a piece
+	big *ring.Buf // for a batch that is larger
 
-	busy bool // the piece ahead is being read
-	want int  // its size; 0: none is asked for
+	largest int // bytes of the largest of these
+
+	busy bool // a stretch is under way; what follows is the helper's until it ends
+	look func([]byte) (done int, more bool)
+	left int64 // bytes to the end of the segment
+	most int64 // after how many the stretch ends
+	done int64 // bytes looked at
+	all  bool  // look wants no more
+	seen int   // bytes that were there at last and not done with
+	next int64 // size of the batch that they begin with; 0: too little is there to know
 	op   ring.Op
 	wake func()
 }
 
-// batchMost bounds what a damaged length may make us lend.
-const batchMost = 256 << 20
-
 func newCleanReader(k *cleaning, size int) *cleanReader {
-	r := &cleanReader{k: k, size: size}
-	for i := range r.bufs {
-		r.bufs[i] = k.l.loop.Alloc(2 * size)
-	}
+	r := &cleanReader{k: k, buf: k.l.loop.Alloc(size)}
+	r.buf.B = r.buf.B[:size]
 	r.op.Done = func(*ring.Op) {
 		r.busy = false
 		if wake := r.wake; wake != nil {
@@ -45,18 +52,49 @@ func newCleanReader(k *cleaning, size int) *cleanReader {
 }
 
 // begin goes to a position of a segment, whose file is open.
-func (r *cleanReader) begin(s *segment, pos int64) {
-	r.s, r.left, r.pos, r.next = s, nil, pos, pos
-	r.ahead()
+func (r *cleanReader) begin(s *segment, pos int64) { r.s, r.pos, r.next = s, pos, 0 }
+
+// more says whether there is something to read.
+func (r *cleanReader) more() bool { return r.pos < r.s.size }
+
+// start begins a stretch. look, on the helper, is given what was read, and says how many bytes of it, whole batches, it is done with
+// and whether it wants more. A stretch ends when it does not, or after a while.
+func (r *cleanReader) start(look func([]byte) (done int, more bool)) {
+	r.look, r.left, r.most = look, r.s.size-r.pos, r.k.o.Throttle.most(stretchMost)
+	b := r.room()
+	r.done, r.all, r.seen, r.next, r.busy = 0, false, 0, 0, true
+	r.s.file.Through(b, r.pos, r.piece, &r.op)
 }
 
-// ahead reads the next piece, if there is one.
-func (r *cleanReader) ahead() {
-	r.want = int(min(int64(r.size), r.s.size-r.next))
-	if r.want > 0 {
-		r.busy = true
-		r.s.file.Read(r.bufs[1].B[r.size:r.size+r.want], r.next, &r.op)
+// room is where to read to: there is enough for the next batch, if its size is known and can be true.
+func (r *cleanReader) room() []byte {
+	large := r.next > int64(len(r.buf.B)) && r.next <= min(r.left, batchMost)
+	if r.big != nil && (!large || int64(len(r.big.B)) < r.next) {
+		r.dropBig()
 	}
+	if !large {
+		return r.buf.B
+	}
+	if r.big == nil {
+		r.big = r.k.l.loop.Alloc(int(r.next))
+		r.largest = max(r.largest, len(r.big.B))
+	}
+	return r.big.B
+}
+
+// piece is the helper's part.
+func (r *cleanReader) piece(b []byte) int {
+	b = b[:min(int64(len(b)), r.left-r.done)]
+	n, more := r.look(b)
+	r.done, r.all = r.done+int64(n), !more
+	r.seen, r.next = len(b)-n, 0
+	if r.seen >= batch.PrefixSize {
+		r.next = header(b[n:]).size()
+	}
+	if r.all || r.done == r.left || n > 0 && r.done >= r.most {
+		return ^n
+	}
+	return n
 }
 
 // idle waits until nothing is being read.
@@ -66,90 +104,42 @@ func (r *cleanReader) idle() {
 	}
 }
 
-// more adds to what is left, at least up to the end of the batch it begins with; false at the end of the segment.
-func (r *cleanReader) more() (bool, error) {
-	if size := r.begun(); len(r.left) > r.size || size > int64(len(r.left)+r.size) {
-		return true, r.whole(size)
+// wait waits for the end of the stretch.
+func (r *cleanReader) wait() error {
+	if r.idle(); r.op.Err != nil {
+		return fmt.Errorf("reading %s: %w", r.s.path(logSuffix), r.op.Err)
 	}
-	r.idle()
-	if r.want <= 0 {
-		if len(r.left) > 0 {
-			return false, &bad{r.pos, "a batch is cut off"}
-		}
-		return false, nil
-	}
-	if r.op.Err != nil {
-		return false, r.failed(r.op.Err)
-	}
-	n, kept := int(r.op.N), len(r.left)
-	if n == 0 {
-		return false, &bad{r.next, "the file has ended"}
-	}
-	b := r.bufs[1].B
-	copy(b[r.size-kept:], r.left)
-	r.left = b[r.size-kept : r.size+n]
-	r.bufs[0], r.bufs[1] = r.bufs[1], r.bufs[0]
-	r.next += int64(n)
-	r.ahead()
-	return true, r.k.pay(n)
-}
-
-// begun is the size of the batch that left begins with, 0 if too little is there to know.
-func (r *cleanReader) begun() int64 {
-	if len(r.left) < batch.PrefixSize {
-		return 0
-	}
-	return header(r.left).size()
-}
-
-// whole reads the whole batch that left begins with.
-func (r *cleanReader) whole(size int64) error {
-	if size <= int64(len(r.left)) || size > r.s.size-r.pos {
-		return &bad{r.pos, "a batch is cut off"}
-	}
-	if size > batchMost {
-		return &bad{r.pos, fmt.Sprintf("a batch of %d bytes", size)}
-	}
-	r.idle() // what was read ahead is read again
-	if r.big == nil || int64(len(r.big.B)) < size {
-		r.dropBig()
-		r.big = r.k.l.loop.Alloc(int(size))
-	}
-	b := r.big.B[:size]
-	have := copy(b, r.left)
-	for have < len(b) { // in pieces, as each may be read on the loop's own time, within the turn that asks
-		r.k.t.Sleep(0)
-		n, err := r.k.t.Read(r.s.file, b[have:min(have+r.size, len(b))], r.pos+int64(have))
-		switch {
-		case err != nil:
-			return r.failed(err)
-		case n == 0:
-			return &bad{r.pos, "a batch is cut off"}
-		}
-		have += n
-		if err := r.k.pay(n); err != nil {
+	r.pos += r.done
+	if r.done == 0 && !r.all {
+		if err := r.stuck(); err != nil {
 			return err
 		}
 	}
-	r.left, r.next = b, r.pos+size
-	r.ahead()
+	return r.k.pay(int(r.done))
+}
+
+// stuck is why the stretch has come no further; nil if there was no room for the next batch.
+func (r *cleanReader) stuck() error {
+	room := len(r.buf.B)
+	if r.big != nil {
+		room = len(r.big.B)
+	}
+	switch {
+	case int64(r.seen) < min(int64(room), r.left):
+		return &bad{r.pos + int64(r.seen), "the file has ended"}
+	case r.next == 0 || r.next > r.left:
+		return &bad{r.pos, "a batch is cut off"}
+	case r.next > batchMost:
+		return &bad{r.pos, fmt.Sprintf("a batch of %d bytes", r.next)}
+	}
 	return nil
-}
-
-func (r *cleanReader) failed(err error) error {
-	return fmt.Errorf("reading %s: %w", r.s.path(logSuffix), err)
-}
-
-// done says that n bytes were looked at.
-func (r *cleanReader) done(n int) {
-	r.left, r.pos = r.left[n:], r.pos+int64(n)
 }
 
 // end leaves the segment.
 func (r *cleanReader) end() {
 	r.idle()
-	r.s, r.left = nil, nil
 	r.dropBig()
+	r.s = nil
 }
 
 func (r *cleanReader) dropBig() {
@@ -159,19 +149,11 @@ func (r *cleanReader) dropBig() {
 	}
 }
 
-// memory is how many bytes are in use.
-func (r *cleanReader) memory() int64 {
-	n := int64(4 * r.size)
-	if r.big != nil {
-		n += int64(len(r.big.B))
-	}
-	return n
-}
+// memory is how many bytes were in use at most.
+func (r *cleanReader) memory() int64 { return int64(len(r.buf.B) + r.largest) }
 
 // release gives the memory back; nothing is being read.
 func (r *cleanReader) release() {
 	r.dropBig()
-	for _, b := range r.bufs {
-		b.Release()
-	}
+	r.buf.Release()
 }
