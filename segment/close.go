@@ -42,32 +42,20 @@ func (l *Log) Close(t *ring.Task) error {
 // producer state at the end of the log.
 func (l *Log) closeCleanly(t *ring.Task) error {
 	s := l.active()
-	if err := s.open(t); err != nil {
-		return err
-	}
-	s.pin()
-	defer s.unpin()
 	s.addTime()
-	l.until(t, func() bool { return !s.room.busy || l.closed })
-	if l.closed {
+	if l.until(t, func() bool { return !s.room.busy || l.closed }); l.closed {
 		return ErrClosed
 	}
-	if s.room.preset || s.room.end > s.size {
-		if err := s.trim(t); err != nil {
+	long := s.room.preset || s.room.end > s.size
+	if long || s.create {
+		if err := s.open(t); err != nil {
 			return err
 		}
-		if err := t.Sync(s.file); err != nil { // zeros that come back under a clean-stop marker would stop a Kafka
-			l.fail("a sync", err)
-			return err
-		}
-	}
-	if err := s.writeIndexes(t); err != nil {
-		return err
+		s.pin()
+		defer s.unpin()
 	}
 	if l.prods.saved != l.end && (l.end > l.segs[0].base || len(l.prods.byID) > 0) {
-		if err := writeSynced(t, l.dir+"/"+fileName(l.end, snapshotSuffix), encodeSnapshot(&l.prods)); err != nil {
-			return err
-		}
+		s.snapshot = encodeSnapshot(&l.prods)
 	}
 	if l.epochsNew {
 		l.epochsNew = false
@@ -75,8 +63,30 @@ func (l *Log) closeCleanly(t *ring.Task) error {
 			return err
 		}
 	}
-	if err := l.syncNames(t); err != nil {
-		return err
+	names := l.namesDirty || l.parentDirty || s.snapshot != nil || s.txnDirty || !s.index.settled() || !s.times.settled()
+	if long {
+		if err := s.trim(t); err != nil {
+			return err
+		}
+	}
+	if names || long {
+		job, err := l.beside(t, []*segment{s}, func(s *segment, t *ring.Task) error {
+			if !long {
+				return nil
+			}
+			return t.Sync(s.file) // zeros that come back under a clean-stop marker would stop a Kafka
+		}, (*segment).writeIndex, (*segment).writeTimes, (*segment).writeTxns, (*segment).writeSnapshot)
+		if err != nil && job == 0 {
+			l.fail("a sync", err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if names { // a log that was left alone is as the last stop left it
+		if err := l.syncNames(t); err != nil {
+			return err
+		}
 	}
 	l.closedCleanly = true
 	return nil

@@ -2,11 +2,12 @@ package segment
 
 // indexFile is one index of a segment: a prefix on file, the newest entries in memory, and what memory lacks is on file.
 type indexFile struct {
-	mem   []byte // entries first and on
-	first int    // entries that are on file only
-	disk  int    // entries on file; the file may be longer and is cut when the segment is closed
-	width int
-	saved bool // the file exists, has no more than disk entries and is durable
+	mem    []byte // entries first and on
+	first  int    // entries that are on file only
+	disk   int    // entries on file; the file may be longer and is cut when the segment is closed
+	width  int
+	saved  bool // the file exists, has no more than disk entries and is durable
+	absent bool // there is no file
 }
 
 func (x *indexFile) len() int { return x.first + len(x.mem)/x.width }

@@ -56,7 +56,7 @@ func (l *Log) load(t *ring.Task, o Options) error {
 	if err := l.loadTopicID(t, o.TopicID, f); err != nil {
 		return err
 	}
-	epochsLost, err := l.loadEpochs(t, f)
+	epochsLost, err := l.loadEpochs(t, o.recollect)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (l *Log) loadSegments(t *ring.Task, f *found) error {
 func (x *indexFile) adopt(sizes map[string]int64, name string) {
 	size, ok := sizes[name]
 	x.first = int(size / int64(x.width))
-	x.disk, x.saved = x.first, ok && size%int64(x.width) == 0
+	x.disk, x.saved, x.absent = x.first, ok && size%int64(x.width) == 0, !ok
 }
 
 func (l *Log) createFirst(t *ring.Task, base Offset) error {

@@ -204,6 +204,7 @@ func (l *Log) remove(segs []*segment) {
 					continue
 				}
 				from := s.path(suffix)
+				l.namesDirty = true
 				err := t.Rename(from, from+deletedSuffix)
 				if err == nil {
 					names = append(names, from+deletedSuffix)

@@ -96,7 +96,7 @@ func (l *Log) finish(t *ring.Task, segs []*segment) error {
 		s.pin()
 		defer s.unpin()
 	}
-	err := l.together(t, segs, func(t *ring.Task, s *segment) error {
+	_, err := l.beside(t, segs, func(s *segment, t *ring.Task) error {
 		if err := s.open(t); err != nil {
 			return err
 		}
@@ -108,14 +108,7 @@ func (l *Log) finish(t *ring.Task, segs []*segment) error {
 	if err == nil {
 		err = l.syncFinal(t, segs)
 	}
-	if err == nil {
-		err = l.together(t, segs, l.finishBeside)
-	}
 	if err != nil {
-		return err
-	}
-	if err := l.syncNames(t); err != nil {
-		l.fail("a sync of names", err)
 		return err
 	}
 	for _, s := range segs {
@@ -133,36 +126,17 @@ func (l *Log) finish(t *ring.Task, segs []*segment) error {
 	return nil
 }
 
-// finishBeside writes what stands beside a segment.
-func (l *Log) finishBeside(t *ring.Task, s *segment) error {
-	if err := s.writeIndexes(t); err != nil {
-		return err
-	}
-	if next := l.after(s); next.create {
-		if err := next.open(t); err != nil {
-			return err
-		}
-	}
-	if s.snapshot != nil {
-		return writeSynced(t, l.dir+"/"+fileName(s.next, snapshotSuffix), s.snapshot)
-	}
-	return nil
-}
-
-// together runs fn for each of segs, side by side. The error is that of the first one that has one and is still in the log.
-func (l *Log) together(t *ring.Task, segs []*segment, fn func(t *ring.Task, s *segment) error) error {
-	if len(segs) == 1 {
-		if err := fn(t, segs[0]); !segs[0].gone {
-			return err
-		}
-		return nil
-	}
-	errs := make([]error, len(segs))
-	left := len(segs)
+// beside runs each of jobs for each of segs, side by side. The error is that of the first job that has one for a segment that is still in
+// the log, and which of them that was.
+func (l *Log) beside(t *ring.Task, segs []*segment, jobs ...func(s *segment, t *ring.Task) error) (job int, err error) {
+	errs := make([]error, len(segs)*len(jobs))
+	left := len(errs)
 	var wake func()
-	for i, s := range segs {
+	for i := range errs {
 		ring.Go(l.loop, func(t *ring.Task) {
-			errs[i] = fn(t, s)
+			if s := segs[i%len(segs)]; !s.gone {
+				errs[i] = jobs[i/len(segs)](s, t)
+			}
 			if left--; left == 0 && wake != nil {
 				wake()
 			}
@@ -171,20 +145,18 @@ func (l *Log) together(t *ring.Task, segs []*segment, fn func(t *ring.Task, s *s
 	if left > 0 {
 		t.Suspend(func(w func()) { wake = w })
 	}
-	for i, s := range segs {
-		if errs[i] != nil && !s.gone {
-			return errs[i]
+	for i, err := range errs {
+		if err != nil && !segs[i%len(segs)].gone {
+			return i / len(segs), err
 		}
 	}
-	return nil
+	return 0, nil
 }
 
-// syncFinal makes the bytes and the final sizes of closed segments durable. Even where the file system calls a failure a full
-// disk, what is on file is unknown then.
+// syncFinal makes the bytes and the final sizes of closed segments durable, and what stands beside them: all of it is asked for at once,
+// and then, once, for the names, so that the file system's journal makes few commits of it. Even where the file system calls a failed sync
+// of bytes a full disk, what is on file is unknown then; a want of room for the rest is an error that passes.
 func (l *Log) syncFinal(t *ring.Task, segs []*segment) error {
-	if segs[len(segs)-1].trimmed {
-		return nil
-	}
 	if l.until(t, func() bool { return l.syncing == nil || l.closed }); l.closed {
 		return ErrClosed
 	}
@@ -192,14 +164,13 @@ func (l *Log) syncFinal(t *ring.Task, segs []*segment) error {
 		return l.failed // the sync under way was of one of these files, perhaps: it must not be repeated
 	}
 	l.syncing = segs[0]
-	err := l.together(t, segs, func(t *ring.Task, s *segment) error {
-		if s.trimmed || s.gone {
-			return nil
-		}
-		return t.Sync(s.file)
-	})
-	if err == nil && (l.namesDirty || l.parentDirty) {
-		l.namesDirty = false
+	job, err := l.beside(t, segs, (*segment).syncBytes, (*segment).writeIndex, (*segment).writeTimes, (*segment).writeTxns,
+		(*segment).writeSnapshot, (*segment).openNext)
+	rest := error(nil)
+	if job > 0 {
+		rest, err = err, nil
+	}
+	if err == nil && (rest == nil || l.namesDirty || l.parentDirty) {
 		err = l.syncNames(t)
 	}
 	l.syncing = nil
@@ -211,11 +182,12 @@ func (l *Log) syncFinal(t *ring.Task, segs []*segment) error {
 		s.trimmed = true
 	}
 	l.raiseDurable(segs[len(segs)-1].next)
-	return nil
+	return rest
 }
 
 // syncNames makes the names in the directory durable, and the directory's own if it is new.
 func (l *Log) syncNames(t *ring.Task) error {
+	l.namesDirty = false
 	if err := t.SyncDir(l.dir); err != nil || !l.parentDirty {
 		return err
 	}
@@ -241,45 +213,76 @@ func writeSynced(t *ring.Task, path string, b []byte) error {
 	return t.Sync(f)
 }
 
-// writeIndexes brings the index files up to date and to their right sizes, durably.
-func (s *segment) writeIndexes(t *ring.Task) error {
-	if err := s.index.write(t, s.path(indexSuffix), true); err != nil {
+// syncBytes, writeIndex, writeTimes, writeTxns and writeSnapshot make a closed segment's files durable, with their right sizes.
+func (s *segment) syncBytes(t *ring.Task) error {
+	if s.trimmed {
+		return nil
+	}
+	return t.Sync(s.file)
+}
+
+func (s *segment) writeIndex(t *ring.Task) error { return s.index.write(t, s.path(indexSuffix), true) }
+
+func (s *segment) writeTimes(t *ring.Task) error { return s.times.write(t, s.path(timeSuffix), true) }
+
+func (s *segment) writeTxns(t *ring.Task) error {
+	if !s.txnDirty {
+		return nil
+	}
+	if err := writeSynced(t, s.path(txnSuffix), s.txns); err != nil {
 		return err
 	}
-	if err := s.times.write(t, s.path(timeSuffix), true); err != nil {
-		return err
+	s.txnDirty = false
+	return nil
+}
+
+func (s *segment) writeSnapshot(t *ring.Task) error {
+	if s.snapshot == nil {
+		return nil
 	}
-	if s.txnDirty {
-		if err := writeSynced(t, s.path(txnSuffix), s.txns); err != nil {
-			return err
-		}
-		s.txnDirty = false
+	return writeSynced(t, s.log.dir+"/"+fileName(s.next, snapshotSuffix), s.snapshot)
+}
+
+// openNext sees to it that there is a file where the log goes on.
+func (s *segment) openNext(t *ring.Task) error {
+	if next := s.log.after(s); next.create {
+		return next.open(t)
 	}
 	return nil
 }
+
+// settled says whether the file is what it is to be, durably.
+func (x *indexFile) settled() bool { return x.disk == x.len() && x.saved }
 
 // write appends what the file lacks and cuts off what it has too much (Kafka's active indexes are long and full of zeros).
 func (x *indexFile) write(t *ring.Task, path string, durably bool) error {
 	if x.disk == x.len() && (x.saved || !durably) {
 		return nil
 	}
-	f, err := t.Open(path, ring.Write|ring.Create)
+	how, fresh := ring.Write|ring.Create, x.absent && x.disk == 0
+	if fresh {
+		how |= ring.Cut
+	}
+	f, err := t.Open(path, how)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	n := x.len()
+	x.absent = false
 	if b := x.unwritten(); len(b) > 0 {
 		if err := t.Write(f, b, int64(x.disk*x.width)); err != nil {
 			return err
 		}
 	}
-	if err := t.Truncate(f, int64(n*x.width)); err != nil {
-		return err
-	}
-	if durably {
-		if err := t.Sync(f); err != nil {
+	if n > 0 || !fresh { // else its name is all there is to it
+		if err := t.Truncate(f, int64(n*x.width)); err != nil {
 			return err
+		}
+		if durably {
+			if err := t.Sync(f); err != nil {
+				return err
+			}
 		}
 	}
 	x.disk, x.saved = n, durably && n == x.len()

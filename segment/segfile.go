@@ -62,7 +62,7 @@ func (l *Log) newSegment(base Offset) *segment {
 	return &segment{
 		jitterMs: jitter,
 		log:      l, endKnown: true, base: base, next: base, firstMs: noTimestamp, maxMs: noTimestamp, maxLast: base, maxKnown: true,
-		index: indexFile{width: indexEntry}, times: indexFile{width: timeEntry}, modMilli: l.loop.UnixMilli(),
+		index: indexFile{width: indexEntry, absent: true}, times: indexFile{width: timeEntry, absent: true}, modMilli: l.loop.UnixMilli(),
 	}
 }
 

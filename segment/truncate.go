@@ -196,6 +196,7 @@ func (l *Log) reloadProducers(t *ring.Task) error {
 			continue
 		}
 		if o > l.end {
+			l.namesDirty = true
 			if err := t.Remove(l.dir + "/" + e.Name); err != nil {
 				return err
 			}

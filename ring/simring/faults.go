@@ -15,6 +15,8 @@ type Faults struct {
 	Drop float64
 	// Only limits Write, Sync, Read, Open and Names to files it likes; nil: all.
 	Only func(name string) bool
+	// Saw, if set, is told of each operation on a disk, by its name as FailNext has it.
+	Saw func(what, name string)
 
 	next []*oneFault
 }
@@ -34,6 +36,9 @@ func (m *Machine) FailNext(what, pattern string, skip, times int, err error) {
 
 // fault decides whether an operation fails.
 func (m *Machine) fault(what, name string, chance float64) error {
+	if m.Faults.Saw != nil {
+		m.Faults.Saw(what, name)
+	}
 	for _, f := range m.Faults.next {
 		if f.what != what || f.times == 0 {
 			continue

@@ -1,0 +1,76 @@
+package segment
+
+import (
+	"path"
+	"strings"
+	"testing"
+
+	"kring/ring"
+)
+
+// syncs counts what a rig's disk is asked for, by operation and suffix.
+func (r *rig) syncs() map[string]int {
+	counts := map[string]int{}
+	r.m.Faults.Saw = func(what, name string) { counts[what+path.Ext(name)]++ }
+	return counts
+}
+
+// TestSyncsOfFinishedSegments finishes 64 small segments: bytes, times and snapshot of each are synced once, an index without entries is
+// not, and the directory is synced once for all that are finished at a time.
+func TestSyncsOfFinishedSegments(t *testing.T) {
+	const segments = 4 * finishMost
+	r := newRig(t, 5)
+	o := r.options("/data/t-0")
+	o.Config.SegmentBytes = 1000
+	l := r.open(o)
+	counts := r.syncs()
+	r.m.Faults.Slow = 1 // so that all of them wait to be finished before the first is
+	r.do("appends", func(task *ring.Task) {
+		for range segments + 1 {
+			l.Append(&Append{Data: records(1, 1000, strings.Repeat("v", 900)), Done: func(*Append) {}})
+		}
+		l.until(task, func() bool { return l.Segments() == segments+1 && l.segs[segments-1].synced })
+	})
+	for what, want := range map[string]int{"sync.log": segments, "sync.index": 0, "sync.timeindex": segments, "sync.snapshot": segments} {
+		if counts[what] != want {
+			t.Errorf("%s: %d, want %d", what, counts[what], want)
+		}
+	}
+	if n := counts["syncdir"]; n > segments/finishMost+5 { // the first one is finished alone; its log is new
+		t.Errorf("the directory was synced %d times", n)
+	}
+}
+
+// TestLogLeftAloneIsNotSynced closes a log that was opened and only read.
+func TestLogLeftAloneIsNotSynced(t *testing.T) {
+	r := newRig(t, 6)
+	o := r.options("/data/t-0")
+	o.Config.SegmentBytes = 1000
+	l := r.open(o)
+	for range 5 {
+		r.append(l, records(1, 1000, strings.Repeat("v", 400)))
+	}
+	end := l.End()
+	r.close(l)
+	for range 2 {
+		o.Files, o.Clean, o.RecoveryPoint = r.files, true, end
+		l = r.open(o)
+		if _, err := r.read(l, 1, end, 100, true); err != nil {
+			t.Fatal(err)
+		}
+		counts := r.syncs()
+		r.close(l)
+		if len(counts) > 0 {
+			t.Errorf("closing asks the disk for %v", counts)
+		}
+	}
+	l = r.open(o)
+	r.append(l, records(1, 2000, "v"))
+	counts := r.syncs()
+	r.close(l)
+	for _, what := range []string{"sync.log", "sync.timeindex", "sync.snapshot", "syncdir"} {
+		if counts[what] == 0 {
+			t.Errorf("after an append closing does not ask for %s: %v", what, counts)
+		}
+	}
+}
