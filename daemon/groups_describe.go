@@ -22,7 +22,7 @@ type describedGroup struct {
 	Coordinator  int32             `json:"coordinator"`
 	Members      []describedMember `json:"members"`
 	Offsets      []describedOffset `json:"offsets"`
-	Lag          int64             `json:"lag"` // of all partitions with a committed offset
+	Lag          *int64            `json:"lag"` // of all partitions with a committed offset; null: there is none
 }
 
 type describedMember struct {
@@ -187,7 +187,10 @@ func describedOf(g *kadm.DescribedGroup, offsets kadm.OffsetResponses, ends kadm
 			if o.End != nil {
 				lag := *o.End - committed
 				o.Lag = &lag
-				d.Lag += lag
+				if d.Lag == nil {
+					d.Lag = new(int64)
+				}
+				*d.Lag += lag
 			}
 		}
 	})
@@ -208,7 +211,11 @@ func (d *describedGroup) print(out io.Writer) {
 	if d.ProtocolType != "" && d.ProtocolType != "consumer" {
 		fmt.Fprintf(out, ", of kind %s", d.ProtocolType)
 	}
-	fmt.Fprintf(out, ", coordinated by broker %d, lag %d\n", d.Coordinator, d.Lag)
+	fmt.Fprintf(out, ", coordinated by broker %d, lag %s", d.Coordinator, known(d.Lag))
+	if without := d.uncommitted(); without > 0 && d.Lag != nil {
+		fmt.Fprintf(out, " and %s without a committed offset", count(without, "partition"))
+	}
+	fmt.Fprintln(out)
 	if len(d.Members) > 0 {
 		w := newTable(out, "member", "instance", "client", "host", "partitions")
 		for _, m := range d.Members {
@@ -231,6 +238,16 @@ func (d *describedGroup) print(out io.Writer) {
 		}
 		w.Render()
 	}
+}
+
+// uncommitted is how many partitions are assigned of which nothing is committed: their lag is not known.
+func (d *describedGroup) uncommitted() (n int64) {
+	for i := range d.Offsets {
+		if d.Offsets[i].Committed == nil {
+			n++
+		}
+	}
+	return n
 }
 
 func errNoGroup(name string) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// lastRefusal is the last error that may pass with which a broker refused records. The client library sends them again until time is up, and
-// tells why in its log alone.
+// lastRefusal is the last error that may pass with which a broker refused records. The client library sends them again until time is
+// up, and tells why in its log alone.
 type lastRefusal struct{ last atomic.Pointer[kerr.Error] }
 
 // retried finds the errors in what the library logs of an answer: retrying@OFFSET,COUNT(NAME: description).

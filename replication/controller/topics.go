@@ -82,7 +82,8 @@ func (c *Controller) look(t *ring.Task, names []string) (*others, error) {
 }
 
 // CreateTopics creates topics and waits until the picture shows each with a leader for every partition, or for the timeout:
-// those not seen by then are TimedOut, those of which a log cannot be made StorageError, and both may still come. Results are in the order of the request; names must differ.
+// those not seen by then are TimedOut, those of which a log cannot be made StorageError, and both may still come. Results are in the
+// order of the request; names must differ.
 func (c *Controller) CreateTopics(topics []CreateTopic, call Call, done func([]CreatedTopic)) {
 	out := make([]CreatedTopic, len(topics))
 	for i := range topics {
