@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"kring/metadata/embedded"
 	"kring/segment"
@@ -124,15 +125,35 @@ func logFiles(args []string) ([]string, error) {
 	return files, nil
 }
 
+// logFile is a file of a log, of which holes need not be read.
+type logFile struct{ *os.File }
+
+func (f logFile) NextData(at int64) (int64, error) {
+	next, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
+	if err == unix.ENXIO { // there is none
+		return unix.Seek(int(f.Fd()), 0, unix.SEEK_END)
+	} else if err != nil {
+		return at, nil // not every file system knows
+	}
+	return next, nil
+}
+
+// openFile opens a regular file: it does not wait for the other end of a pipe.
 func openFile(name string) (io.ReaderAt, int64, error) {
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", name)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, 0, err
 	}
-	info, err := f.Stat()
-	if err != nil {
+	if info, err = f.Stat(); err != nil {
 		f.Close()
 		return nil, 0, err
 	}
-	return f, info.Size(), nil
+	return logFile{f}, info.Size(), nil
 }

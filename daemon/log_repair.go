@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -26,8 +27,8 @@ func repairCommand() *cobra.Command {
 		Long: `Verify partitions and mend what is wrong with them. ` + logArguments + `
 What is no batch is copied, byte by byte, into a file beside the log whose name ends in .damaged, and then taken out of it; batches
 before and behind it keep their offsets. Indexes, producer snapshots and leader epochs are made anew from the batches where
-they were wrong. Left alone are what kring log verify only notes, because the next start deals with it (--rebuild makes it anew at
-once), and what the log dir's own files say (meta.properties, checkpoints).
+they were wrong. A checkpoint file that cannot be read gives way to an empty one, as at a start, and is kept beside it. Left alone are
+what kring log verify only notes, because the next start deals with it (--rebuild makes it anew at once), and meta.properties.
 It is refused while a broker, Kring or Kafka, uses the log dir.
 Exit status: 0 if everything is sound now, 1 if something is left to be found, 6 if a broker uses the log dir, 7 if something could
 not be read or written.`,
@@ -45,11 +46,21 @@ not be read or written.`,
 
 func (r *repair) run(out *bufio.Writer, args []string) error {
 	r.quiet = true
+	var ofDirs []segment.Finding
+	r.ofDirs = func(f segment.Finding) { ofDirs = append(ofDirs, f) }
 	if err := r.begin(out, args); err != nil {
 		return err
 	}
-	var dirs []string
+	for _, f := range ofDirs {
+		if !f.Harmless {
+			r.out.WriteString(findingLine(f))
+		}
+	}
+	dirs := slices.Clone(r.logDirs)
 	seen := map[string]bool{}
+	for _, dir := range dirs {
+		seen[dir] = true
+	}
 	for _, p := range r.places {
 		if dir := filepath.Dir(p.Dir); !seen[dir] {
 			seen[dir] = true
@@ -82,12 +93,42 @@ func (r *repair) all(t *ring.Task, dirs []string) error {
 		}
 		defer unlock()
 	}
+	for _, dir := range r.logDirs {
+		if err := r.checkpoints(t, dir); err != nil {
+			return &failure{exitData, err}
+		}
+	}
 	for _, p := range r.places {
 		if err := r.one(t, p); err != nil {
 			return &failure{exitData, err}
 		}
 	}
 	return nil
+}
+
+// checkpoints puts empty files in the place of a log dir's checkpoints that cannot be read, and counts what is wrong with it then.
+func (r *repair) checkpoints(t *ring.Task, dir string) error {
+	steps, err := segment.RepairCheckpoints(t, dir, r.dryRun)
+	for _, step := range steps {
+		r.say(dir, step)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = segment.VerifyDir(dir, reading(func(f segment.Finding) {
+		if !f.Harmless {
+			r.found++
+		}
+	}))
+	return err
+}
+
+// say tells of a step of the repair of dir.
+func (r *repair) say(dir, step string) {
+	if r.dryRun {
+		step = "would " + step
+	}
+	fmt.Fprintf(r.out, "%s: %s\n", dir, step)
 }
 
 func (r *repair) one(t *ring.Task, p segment.Place) error {
@@ -108,10 +149,7 @@ func (r *repair) one(t *ring.Task, p segment.Place) error {
 		return nil // what a start deals with is left to it
 	}
 	for _, step := range steps {
-		if r.dryRun {
-			step = "would " + step
-		}
-		fmt.Fprintf(r.out, "%s: %s\n", p.Dir, step)
+		r.say(p.Dir, step)
 	}
 	if r.dryRun {
 		r.found += len(found)

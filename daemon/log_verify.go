@@ -23,6 +23,8 @@ type inspection struct {
 	out             *bufio.Writer
 	bar             *progressbar.ProgressBar
 	places          []segment.Place
+	logDirs         []string              // those among the arguments
+	ofDirs          func(segment.Finding) // is told of log dirs' own files; nil: tell
 	found, harmless int
 	bytes           int64
 }
@@ -70,6 +72,10 @@ Exit status: 0 if there is nothing but notes, 1 if something was found, 3 for wr
 func (v *inspection) begin(out io.Writer, args []string) error {
 	v.out = bufio.NewWriter(out)
 	total := int64(0)
+	tell := v.ofDirs
+	if tell == nil {
+		tell = v.tell
+	}
 	for _, dir := range args {
 		dir = filepath.Clean(dir)
 		info, err := os.Stat(dir)
@@ -79,9 +85,12 @@ func (v *inspection) begin(out io.Writer, args []string) error {
 		if err != nil {
 			return &failure{exitData, err}
 		}
-		places, err := placesIn(dir, v.tell)
+		places, err := placesIn(dir, tell)
 		if err != nil {
 			return v.end(&failure{exitData, err})
+		}
+		if isLogDir(dir) {
+			v.logDirs = append(v.logDirs, dir)
 		}
 		v.places = append(v.places, places...)
 	}
@@ -137,7 +146,8 @@ func listDir(dir string) ([]ring.Entry, error) {
 			info, err = d.Info()
 		}
 		if err == nil {
-			list = append(list, ring.Entry{Name: d.Name(), Dir: info.IsDir(), Size: info.Size(), ModTime: info.ModTime()})
+			list = append(list, ring.Entry{Name: d.Name(), Dir: info.IsDir(), Special: !info.IsDir() && !info.Mode().IsRegular(),
+				Size: info.Size(), ModTime: info.ModTime()})
 		}
 	}
 	slices.SortFunc(list, func(a, b ring.Entry) int { return strings.Compare(a.Name, b.Name) })

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,5 +84,49 @@ func TestVerifySaysWhatItCannotRead(t *testing.T) {
 		if r := kring(t, "", append([]string{"log", "verify"}, args...)...); r.status != exitData || !strings.Contains(r.errOut, args[0]) {
 			t.Errorf("%q: status %d: %s", args, r.status, r.errOut)
 		}
+	}
+}
+
+// Neither pipes nor gigabytes in the place of files hold up a look at a log dir, and a repair mends what a start would pass over.
+func TestVerifyAndRepairOddFiles(t *testing.T) {
+	b := start(t, t.TempDir()+"/data")
+	b.kring("", "topics", "create", "words", "-p", "3").ok(t)
+	b.kring("a\nb\n", "produce", "words", "-p", "0").ok(t)
+	b.end(syscall.SIGTERM)
+	pipe, long, points := b.data+"/words-1/partition.metadata", b.data+"/words-0/00000000000000000000.log", b.data+"/recovery-point-offset-checkpoint"
+	for name, size := range map[string]int64{long: 8 << 30, points: 8 << 30, b.data + "/replication-offset-checkpoint": 5} {
+		if err := os.Truncate(name, size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Remove(pipe), syscall.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	found := kring(t, "", "log", "verify", "-q", b.data)
+	for _, name := range []string{pipe, long, points, b.data + "/replication-offset-checkpoint"} {
+		if !strings.Contains(found.out, name) {
+			t.Errorf("%s is not told of", name)
+		}
+	}
+	if found.status != 1 {
+		t.Errorf("status %d: %s%s", found.status, found.out, found.errOut)
+	}
+	other := b.data + "/words-2/00000000000000000009.log"
+	if err := syscall.Mkfifo(other, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if dump := kring(t, "", "log", "dump", other); dump.status != exitData || !strings.Contains(dump.errOut, other) {
+		t.Errorf("dump: status %d: %s", dump.status, dump.errOut)
+	}
+	if err := errors.Join(os.Remove(pipe), os.Remove(other)); err != nil {
+		t.Fatal(err)
+	}
+	kring(t, "", "log", "repair", b.data).ok(t)
+	if info, err := os.Stat(long); err != nil || info.Size() > 1000 {
+		t.Error(info, err)
+	}
+	b.run()
+	if out := b.kring("", "consume", "words", "--from-beginning", "--exit").ok(t); out != "a\nb\n" {
+		t.Errorf("%q", out)
 	}
 }

@@ -252,9 +252,13 @@ func (r *run) openStore(t *ring.Task, dir string, clean bool) (broker.Store, err
 // orphaned refuses a log dir that belongs to a cluster whose store is not in it: a new store would not know its topics. It is looked
 // at before anything is opened, so that the dir stays as it is.
 func orphaned(dir string) error {
-	text, err := os.ReadFile(filepath.Join(dir, "meta.properties"))
-	if err != nil {
+	name := filepath.Join(dir, "meta.properties")
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
 		return nil // none, or the broker will say what is wrong
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return embedded.IsFile(e.Name()) }) {

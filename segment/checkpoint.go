@@ -17,6 +17,8 @@ const (
 	cleanerFile   = "cleaner-offset-checkpoint"
 )
 
+var checkpointFiles = []string{recoveryFile, logStartFile, watermarkFile, cleanerFile}
+
 // checkpointMax is what a million partitions with the longest names need.
 const checkpointMax = 300 << 20
 

@@ -88,7 +88,11 @@ func (l *Log) SetTopicID(t *ring.Task, id TopicID) error {
 }
 
 // loadEpochs reads the leader epoch cache; a file that cannot be read is rebuilt from the batches.
-func (l *Log) loadEpochs(t *ring.Task, f *found) (lost bool, err error) {
+func (l *Log) loadEpochs(t *ring.Task, recollect bool) (lost bool, err error) {
+	if recollect {
+		l.epochsNew = true
+		return true, nil
+	}
 	b, err := t.ReadFile(l.dir+"/"+epochsFile, smallFileMax)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

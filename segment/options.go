@@ -74,6 +74,7 @@ type Options struct {
 
 	// rebuild has all segments from that offset on read and their indexes made anew, whatever the stop was; nil: none.
 	rebuild    *Offset
+	recollect  bool   // the leader epochs, from the batches
 	recovering *turns // nil: as many at a time as there are
 }
 

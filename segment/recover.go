@@ -162,7 +162,11 @@ func (l *Log) scanEpochs(t *ring.Task, to int) error {
 	if to == 0 {
 		return nil // all are recovered, and read for that
 	}
-	return l.replay(t, l.segs[0].base, l.segs[to-1].next, scanLarge, func(sc *scan, s *segment, h header) error {
+	end := l.segs[to-1].next
+	if to == len(l.segs) {
+		end = 1<<63 - 1 // where the last one ends is not known yet
+	}
+	return l.replay(t, l.segs[0].base, end, scanLarge, func(sc *scan, s *segment, h header) error {
 		if e := h.leaderEpoch(); e >= 0 && e > l.epochs.latest() {
 			l.epochsNew = l.epochs.assign(e, h.base()) || l.epochsNew
 		}

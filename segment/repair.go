@@ -11,9 +11,13 @@ import (
 // Plan says in words what Repair would do.
 func (h *Health) Plan(rebuild bool) (steps []string) {
 	for _, d := range h.damaged {
-		for _, hole := range d.holes {
+		for _, x := range d.holes {
+			if x.zero {
+				steps = append(steps, fmt.Sprintf("take out bytes %d to %d of %s, which are zeros", x.from, x.to-1, fileName(d.base, logSuffix)))
+				continue
+			}
 			steps = append(steps, fmt.Sprintf("copy bytes %d to %d of %s to %s, and take them out",
-				hole[0], hole[1]-1, fileName(d.base, logSuffix), asideName(d.base, hole[0], 0)))
+				x.from, x.to-1, fileName(d.base, logSuffix), asideName(d.base, x.from, 0)))
 		}
 	}
 	switch {
@@ -22,6 +26,9 @@ func (h *Health) Plan(rebuild bool) (steps []string) {
 	case h.Rebuild >= 0:
 		steps = append(steps, fmt.Sprintf("make indexes and producer snapshots anew from the batches, from %s on",
 			fileName(h.Rebuild, logSuffix)))
+	}
+	if h.epochs && !rebuild {
+		steps = append(steps, "collect the leader epochs anew from the batches")
 	}
 	return steps
 }
@@ -45,15 +52,44 @@ func Repair(t *ring.Task, o Options, h *Health, all bool) error {
 			return err
 		}
 	}
-	if from < 0 {
+	o.recollect = h.epochs
+	if from >= 0 {
+		o.rebuild = &from
+	} else if !o.recollect {
 		return nil
 	}
-	o.rebuild = &from
 	opened, err := Open(t, o)
 	if err != nil {
 		return err
 	}
 	return opened.Close(t)
+}
+
+// RepairCheckpoints puts an empty file in the place of each checkpoint file of a log dir that cannot be read, as a start does, and keeps it
+// under another name. Nobody may use the log dir. It says what it did, or, if dry is set, would do.
+func RepairCheckpoints(t *ring.Task, dir string, dry bool) (steps []string, err error) {
+	for _, name := range checkpointFiles {
+		b, err := t.ReadFile(dir+"/"+name, checkpointMax)
+		if err == nil {
+			_, err = decodeCheckpoints(b)
+		}
+		if errors.Is(err, fs.ErrNotExist) || err == nil {
+			continue
+		} else if !unreadable(err) {
+			return steps, err
+		}
+		steps = append(steps, fmt.Sprintf("rename %s to %s, and put an empty one in its place", name, name+damagedSuffix))
+		if dry {
+			continue
+		}
+		if err := t.Rename(dir+"/"+name, dir+"/"+name+damagedSuffix); err != nil {
+			return steps, err
+		}
+		if err := t.WriteFile(dir, name, encodeCheckpoints(nil)); err != nil {
+			return steps, err
+		}
+	}
+	return steps, nil
 }
 
 // takeOut sets the holes of a segment aside and writes its batches anew without them.
@@ -72,14 +108,16 @@ func (l *Log) takeOut(t *ring.Task, d damagedSegment) error {
 	}
 	kept := [][2]int64{}
 	from := int64(0)
-	for _, hole := range d.holes {
-		if err := l.setAside(t, s, hole[0], hole[1]); err != nil {
-			return err
+	for _, x := range d.holes {
+		if !x.zero {
+			if err := l.setAside(t, s, x.from, x.to); err != nil {
+				return err
+			}
 		}
-		if hole[0] > from {
-			kept = append(kept, [2]int64{from, hole[0]})
+		if x.from > from {
+			kept = append(kept, [2]int64{from, x.from})
 		}
-		from = hole[1]
+		from = x.to
 	}
 	if from < d.size {
 		kept = append(kept, [2]int64{from, d.size})

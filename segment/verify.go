@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -23,7 +24,7 @@ type Finding struct {
 
 // VerifyOptions say how Verify reaches files; it only reads.
 type VerifyOptions struct {
-	// Open gives a file by name and its size; if it is an io.Closer it is closed again.
+	// Open gives a file by name and its size; if it is an io.Closer it is closed again, if it is a Sparse its holes are not read.
 	Open func(name string) (io.ReaderAt, int64, error)
 	// List gives what is in a directory, sorted by name.
 	List func(dir string) ([]ring.Entry, error)
@@ -37,12 +38,19 @@ type VerifyOptions struct {
 	RecoveryPoint, LogStart Offset
 }
 
+// Sparse is a file that knows where its holes end.
+type Sparse interface {
+	// NextData is the first position from at on where there is data; the end of the file if there is none.
+	NextData(at int64) (int64, error)
+}
+
 // Health is what Verify has found out about one partition's log, for Repair.
 type Health struct {
 	Start, End Offset // of what can be read
 	// Rebuild is the first offset of the earliest segment of which files have to be made anew; -1 for none.
 	Rebuild Offset
 	damaged []damagedSegment
+	epochs  bool // the leader epochs are not those of the batches
 }
 
 // Damaged says whether there are bytes in the log that are no records of it.
@@ -52,7 +60,13 @@ func (h *Health) Damaged() bool { return len(h.damaged) > 0 }
 type damagedSegment struct {
 	base  Offset
 	size  int64
-	holes [][2]int64
+	holes []hole
+}
+
+// hole is a range of a file that is no batch; zero: it is the file's end, and there is nothing in it.
+type hole struct {
+	from, to int64
+	zero     bool
 }
 
 const (
@@ -74,12 +88,24 @@ type verifier struct {
 	known  bool // epochs could be read
 	prods  producers
 	next   Offset
+
+	epoch    int32 // the last batch's
+	falls    bool  // a batch has a lower leader epoch than the one before
+	stranger epochMismatch
+}
+
+// epochMismatch is the first batch whose leader epoch is not what the leader epochs' file says.
+type epochMismatch struct {
+	file          string // of the batch
+	pos           int64
+	offset        Offset
+	batch, cached int32
 }
 
 // VerifyPartition reads a partition's directory and tells of everything in it that is not as it should be. An error means that
 // something could not be read.
 func VerifyPartition(dir string, o VerifyOptions) (*Health, error) {
-	v := &verifier{o: &o, d: dumper{o: DumpOptions{Open: o.Open}}, dir: dir, have: map[string]bool{}, health: Health{Rebuild: -1}}
+	v := &verifier{o: &o, d: dumper{o: DumpOptions{Open: o.Open}}, dir: dir, have: map[string]bool{}, health: Health{Rebuild: -1}, epoch: noEpoch}
 	entries, err := o.List(dir)
 	if err != nil {
 		return nil, err
@@ -111,13 +137,17 @@ func (v *verifier) note(file, do, what string) {
 // names sorts out what is there.
 func (v *verifier) names(entries []ring.Entry) {
 	for _, e := range entries {
-		if !e.Dir {
+		if !e.Dir && !e.Special {
 			v.have[e.Name] = true
 		}
 	}
 	for _, e := range entries {
 		base, suffix, ok := parseName(e.Name)
 		switch {
+		case (e.Dir || e.Special) && isOurs(e.Name):
+			v.tell(e.Name, -1, "move it away: the partition is not served with it", "it is no regular file")
+		case e.Special:
+			v.note(e.Name, "move it away if it is not wanted", "it is no regular file")
 		case e.Dir:
 			v.note(e.Name, "move it away: it goes when the partition is deleted", "a directory of a foreign name")
 		case strings.HasSuffix(e.Name, damagedSuffix):
@@ -167,10 +197,12 @@ func (v *verifier) small(name string) ([]byte, bool, error) {
 
 func (v *verifier) metadata() error {
 	b, ok, err := v.small(metadataFile)
-	if err != nil || !ok {
-		return err
+	if err == nil && ok {
+		_, err = decodeMetadata(b)
 	}
-	if _, err := decodeMetadata(b); err != nil {
+	if err != nil && !unreadable(err) {
+		return err
+	} else if err != nil {
 		v.tell(metadataFile, -1, "remove it: the next start writes the topic's id anew", "%v", err)
 	}
 	return nil
@@ -178,10 +210,12 @@ func (v *verifier) metadata() error {
 
 func (v *verifier) leaderEpochs() error {
 	b, ok, err := v.small(epochsFile)
-	if err != nil || !ok {
-		return err
+	if err == nil && ok {
+		v.epochs, err = decodeEpochs(b)
 	}
-	if v.epochs, err = decodeEpochs(b); err != nil {
+	if err != nil && !unreadable(err) || err == nil && !ok {
+		return err
+	} else if err != nil {
 		v.tell(epochsFile, -1, doNothing, "%v; a start collects the leader epochs from the batches", err)
 		return nil
 	}
@@ -193,16 +227,17 @@ func (v *verifier) snapshots() error {
 	for _, o := range v.snaps {
 		name := fileName(o, snapshotSuffix)
 		b, _, err := v.small(name)
-		if err != nil {
-			return err
-		}
 		var beyond Offset = -1
-		err = decodeSnapshot(b, func(p *producer) {
-			if p.n > 0 && p.batches[p.n-1].last >= o {
-				beyond = p.batches[p.n-1].last
-			}
-		})
+		if err == nil {
+			err = decodeSnapshot(b, func(p *producer) {
+				if p.n > 0 && p.batches[p.n-1].last >= o {
+					beyond = p.batches[p.n-1].last
+				}
+			})
+		}
 		switch {
+		case err != nil && !unreadable(err):
+			return err
 		case err != nil:
 			v.tell(name, -1, doNothing, "%v; a start makes the producers' state of the batches", err)
 		case beyond >= 0:
@@ -218,6 +253,16 @@ func (v *verifier) snapshots() error {
 // end looks at where the log ends.
 func (v *verifier) end() {
 	v.health.End = v.next
+	switch x := v.stranger; {
+	case x.file == "":
+	case v.falls:
+		v.o.Each(Finding{File: v.dir + "/" + x.file, Position: x.pos, Do: "nothing: no record depends on it", Harmless: true,
+			What: fmt.Sprintf("the batch of offset %d says leader epoch %d, which was %d; no checksum covers it", x.offset, x.batch, x.cached)})
+	default:
+		v.health.epochs = true
+		v.tell(epochsFile, -1, "kring log repair collects the leader epochs from the batches",
+			"offset %d belongs to leader epoch %d here, the batch says %d", x.offset, x.cached, x.batch)
+	}
 	n := len(v.snaps)
 	if v.o.Clean && n > 0 && v.snaps[n-1] == v.o.RecoveryPoint && v.next < v.o.RecoveryPoint {
 		last := v.o.LogStart // there may be no log at all
@@ -271,6 +316,36 @@ func (w *walker) bytes(pos, n int64) ([]byte, error) {
 	return w.mem[at:min(at+n, int64(len(w.mem)))], nil
 }
 
+// batchMagicAt is where a batch has its magic.
+const batchMagicAt = 16
+
+// behindHole is the next position from at on that may hold something but zeros.
+func (w *walker) behindHole(at int64) (int64, error) {
+	s, ok := w.f.r.(Sparse)
+	if !ok || at >= w.f.size {
+		return at, nil
+	}
+	next, err := s.NextData(at)
+	if err == nil && w.read != nil {
+		w.read(max(next-at, 0))
+	}
+	return max(next, at), err
+}
+
+// zeros says whether all bytes from one position up to another are zero.
+func (w *walker) zeros(pos, to int64) (bool, error) {
+	for pos < to {
+		b, err := w.bytes(pos, min(walkerWindow, to-pos))
+		if err != nil || !isZero(b) {
+			return false, err
+		}
+		if pos, err = w.behindHole(pos + int64(len(b))); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // batch gives the whole batch at pos, checked; or says why there is none.
 func (w *walker) batch(pos int64) (b []byte, why string, err error) {
 	if b, err = w.bytes(pos, batch.HeaderSize); err != nil {
@@ -297,11 +372,31 @@ func (w *walker) batch(pos int64) (b []byte, why string, err error) {
 // resync looks for the next batch that is whole, from pos on, with offsets from next up to bound; the end of the file if there is none.
 func (w *walker) resync(pos int64, next, bound Offset) (int64, error) {
 	for ; pos+batch.HeaderSize <= w.f.size; pos++ {
-		b, err := w.bytes(pos, batch.HeaderSize)
-		if err != nil {
+		if pos+batch.HeaderSize > w.from+int64(len(w.mem)) {
+			if _, err := w.bytes(pos, walkerWindow); err != nil {
+				return 0, err
+			}
+		}
+		b, err := w.bytes(pos, w.from+int64(len(w.mem))-pos)
+		if err != nil || len(b) == 0 { // it became shorter
+			return w.f.size, err
+		}
+		// The magic is 2; what lies before the next 2 needs no look.
+		if at := bytes.IndexByte(b[min(batchMagicAt, len(b)):], 2); at < 0 {
+			from := pos + int64(len(b))
+			if isZero(b) {
+				if from, err = w.behindHole(from); err != nil {
+					return 0, err
+				}
+			}
+			pos = max(pos, from-batchMagicAt-1)
+			continue
+		} else if pos += int64(at); pos+batch.HeaderSize > w.f.size {
+			break
+		} else if b, err = w.bytes(pos, batch.HeaderSize); err != nil {
 			return 0, err
 		}
-		if h := header(b); len(b) < batch.HeaderSize || b[16] != 2 || h.base() < next || h.last() < h.base() || h.last() >= bound {
+		if h := header(b); len(b) < batch.HeaderSize || b[batchMagicAt] != 2 || h.base() < next || h.last() < h.base() || h.last() >= bound {
 			continue
 		}
 		whole, _, err := w.batch(pos)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	"kring/ring"
 )
@@ -31,8 +32,10 @@ func VerifyDir(dir string, o VerifyOptions) ([]Place, error) {
 	for _, e := range entries {
 		p, ok := parsePartition(e.Name)
 		switch {
+		case e.Special && (e.Name == propertiesFile || slices.Contains(checkpointFiles, e.Name)):
+			v.tell(e.Name, -1, "move it away", "it is no regular file")
 		case !e.Dir:
-			v.have[e.Name] = true
+			v.have[e.Name] = !e.Special
 			clean = clean || e.Name == cleanFile
 		case e.Name == clusterLogName:
 		case ok:
@@ -41,21 +44,25 @@ func VerifyDir(dir string, o VerifyOptions) ([]Place, error) {
 			v.directory(e)
 		}
 	}
-	if b, ok, err := v.small(propertiesFile); err != nil {
+	b, ok, err := v.small(propertiesFile)
+	if err == nil && ok {
+		_, err = decodeProperties(b)
+	}
+	if err != nil && !unreadable(err) {
 		return nil, err
-	} else if ok {
-		if _, err := decodeProperties(b); err != nil {
-			v.tell(propertiesFile, -1, "write it anew: version=0, broker.id=... and cluster.id=...; no broker starts with it", "%v", err)
-		}
+	} else if err != nil {
+		v.tell(propertiesFile, -1, "write it anew: version=0, broker.id=... and cluster.id=...; no broker starts with it", "%v", err)
 	}
 	var all [4]map[Partition]Offset
-	for i, name := range []string{recoveryFile, logStartFile, watermarkFile, cleanerFile} {
+	for i, name := range checkpointFiles {
 		b, _, err := v.small(name)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			all[i], err = decodeCheckpoints(b)
 		}
-		if all[i], err = decodeCheckpoints(b); err != nil {
-			v.tell(name, -1, "nothing can bring it back: a start takes it for empty", "%v", err)
+		if err != nil && !unreadable(err) {
+			return nil, err
+		} else if err != nil {
+			v.tell(name, -1, "kring log repair takes it for empty, as a start does; nothing can bring back what was in it", "%v", err)
 		}
 	}
 	at := func(i int, p Partition) Offset {

@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"bytes"
 	"fmt"
 )
 
@@ -17,7 +18,7 @@ type segmentCheck struct {
 	pending     Offset
 	maxMs       int64
 	aborted     []AbortedTxn
-	holes       [][2]int64
+	holes       []hole
 	wrong       bool // an index is
 	noTimes     bool // the time index is empty
 }
@@ -88,8 +89,11 @@ func (s *segmentCheck) indexWrong(suffix string, entry int, what string) {
 func (s *segmentCheck) loadIndexes() error {
 	for _, suffix := range []string{indexSuffix, timeSuffix} {
 		b, there, err := s.small(fileName(s.base, suffix))
-		if err != nil {
+		if err != nil && !unreadable(err) {
 			return err
+		} else if err != nil {
+			s.indexWrong(suffix, 0, err.Error())
+			continue
 		}
 		if !there {
 			if s.w.f.size > 0 {
@@ -124,13 +128,17 @@ func (s *segmentCheck) loadIndexes() error {
 }
 
 func isZero(b []byte) bool {
-	for _, c := range b {
-		if c != 0 {
+	for len(b) > 0 {
+		n := min(len(b), len(noBytes))
+		if !bytes.Equal(b[:n], noBytes[:n]) {
 			return false
 		}
+		b = b[n:]
 	}
 	return true
 }
+
+var noBytes [4096]byte
 
 // batches goes through the log.
 func (s *segmentCheck) batches() error {
@@ -176,16 +184,15 @@ func (s *segmentCheck) batches() error {
 
 // damage tells of bytes that are no batch.
 func (s *segmentCheck) damage(pos, to int64, why string) error {
-	zero := true
-	for at := pos; at < to && zero; at += walkerWindow {
-		b, err := s.w.bytes(at, min(walkerWindow, to-at))
-		if err != nil {
-			return err
-		}
-		zero = isZero(b)
+	zero, err := s.w.zeros(pos, to)
+	if err != nil {
+		return err
 	}
 	tail := to == s.w.f.size && s.last
 	switch {
+	case zero && to == s.w.f.size && to > maxRelative:
+		s.tell(s.name, pos, "kring log repair cuts them off; the partition is not served until then",
+			"%d zeros behind the last batch, and more than a segment may have", to-pos)
 	case zero && to == s.w.f.size:
 		s.tell(s.name, pos, doNothing, "%d zeros behind the last batch", to-pos)
 	case tail && !s.o.Clean && s.next >= s.o.RecoveryPoint:
@@ -195,7 +202,7 @@ func (s *segmentCheck) damage(pos, to int64, why string) error {
 	default:
 		s.tell(s.name, pos, doRepair, "%s; %d bytes, of records from offset %d on", why, to-pos, s.next)
 	}
-	s.holes = append(s.holes, [2]int64{pos, to})
+	s.holes = append(s.holes, hole{pos, to, zero && to == s.w.f.size})
 	return nil
 }
 
@@ -236,10 +243,11 @@ func (s *segmentCheck) batch(b []byte, pos int64) {
 		}
 		s.timeAt++
 	}
-	if e := h.leaderEpoch(); s.known && e >= 0 && s.epochs.at(h.base()) != e && h.base() >= s.health.Start {
-		s.tell(epochsFile, -1, "kring log repair with --rebuild collects the leader epochs from the batches",
-			"offset %d belongs to leader epoch %d here, the batch says %d", h.base(), s.epochs.at(h.base()), e)
-		s.known = false // once is enough
+	if e := h.leaderEpoch(); e >= 0 {
+		s.falls, s.epoch = s.falls || e < s.epoch, e
+		if at := s.epochs.at(h.base()); s.known && e != at && h.base() >= s.health.Start && s.stranger.file == "" {
+			s.stranger = epochMismatch{s.name, pos, h.base(), e, at}
+		}
 	}
 	if h.hasProducer() {
 		if a, ok := s.prods.apply(b); ok {
@@ -253,11 +261,13 @@ func (s *segmentCheck) batch(b []byte, pos int64) {
 func (s *segmentCheck) transactions() error {
 	name := fileName(s.base, txnSuffix)
 	b, there, err := s.small(name)
-	if err != nil {
-		return err
-	}
 	x := txnIndex(b)
-	if err := x.check(s.base); err != nil {
+	if err == nil {
+		err = x.check(s.base)
+	}
+	if err != nil && !unreadable(err) {
+		return err
+	} else if err != nil {
 		s.indexWrong(txnSuffix, 0, err.Error())
 		return nil
 	}

@@ -48,9 +48,13 @@ func filesIn(dir fs.FS) (files, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if !e.IsDir() {
-			names = append(names, e.Name())
+		if e.IsDir() {
+			continue
 		}
+		if special := e.Type()&fs.ModeType&^fs.ModeSymlink != 0; special && IsFile(e.Name()) {
+			return files{}, &DamageError{e.Name(), 0, "it is no regular file"} // a pipe would be waited for
+		}
+		names = append(names, e.Name())
 	}
 	f := findFiles(names)
 	begun, err := f.onlyBegun(func(name string) ([]byte, error) { return fs.ReadFile(dir, name) })
