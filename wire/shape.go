@@ -21,6 +21,10 @@ type shape struct {
 	cost int64 // bytes that decoding takes
 }
 
+// CheckBody says whether body is a request of this version, which must be a served one of any request but Produce and Fetch. Kmsg alone
+// takes an array that is null where Kafka has none, or claims more than there is, for an empty one.
+func CheckBody(key, version int16, body []byte) error { return checkShape(key, version, body) }
+
 // checkShape says whether body is a request of this version, and whether decoding it takes a bearable amount of memory.
 // Bytes after the last field are ignored.
 func checkShape(key, version int16, body []byte) error {

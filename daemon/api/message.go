@@ -6,13 +6,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"kring/daemon/server"
+	"kring/wire"
 )
 
 // decode reads the request's body into m; a malformed one ends the connection, as in Kafka, and decode returns false. m keeps
 // nothing of the body.
 func decode(r *server.Request, m kmsg.Request) bool {
 	m.SetVersion(r.Version)
-	if err := m.ReadFrom(r.Body); err != nil {
+	if wire.CheckBody(r.Key, r.Version, r.Body) != nil || m.ReadFrom(r.Body) != nil {
 		r.Close(server.BadBody)
 		return false
 	}
