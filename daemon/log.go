@@ -1,14 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"kring/metadata/embedded"
 	"kring/segment"
@@ -128,10 +129,12 @@ func logFiles(args []string) ([]string, error) {
 // logFile is a file of a log, of which holes need not be read.
 type logFile struct{ *os.File }
 
+const seekData = 3 // lseek(2)'s SEEK_DATA
+
 func (f logFile) NextData(at int64) (int64, error) {
-	next, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
-	if err == unix.ENXIO { // there is none
-		return unix.Seek(int(f.Fd()), 0, unix.SEEK_END)
+	next, err := f.Seek(at, seekData)
+	if errors.Is(err, syscall.ENXIO) { // there is none
+		return f.Seek(0, io.SeekEnd)
 	} else if err != nil {
 		return at, nil // not every file system knows
 	}

@@ -105,7 +105,8 @@ type epochMismatch struct {
 // VerifyPartition reads a partition's directory and tells of everything in it that is not as it should be. An error means that
 // something could not be read.
 func VerifyPartition(dir string, o VerifyOptions) (*Health, error) {
-	v := &verifier{o: &o, d: dumper{o: DumpOptions{Open: o.Open}}, dir: dir, have: map[string]bool{}, health: Health{Rebuild: -1}, epoch: noEpoch}
+	v := &verifier{o: &o, d: dumper{o: DumpOptions{Open: o.Open}}, dir: dir, have: map[string]bool{},
+		health: Health{Rebuild: -1}, epoch: noEpoch}
 	entries, err := o.List(dir)
 	if err != nil {
 		return nil, err
