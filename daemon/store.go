@@ -76,6 +76,9 @@ func (h *handover) settle(args []string) error {
 		}
 		return wrong("give --zookeeper host:port[/chroot]")
 	}
+	if _, _, err := chrootOf(h.zooKeeper); err != nil {
+		return err
+	}
 	for _, dir := range h.logDirs {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			if err == nil {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/schollz/progressbar/v3"
@@ -40,15 +42,38 @@ type ensemble struct {
 	ctx    context.Context
 }
 
+// chrootOf cuts an ensemble's name into hosts and chroot, which is "" or a path that ZooKeeper would take: its client refuses the others, so
+// Kafka has not run with one. A lone / is no chroot.
+func chrootOf(name string) (hosts, chroot string, err error) {
+	at := strings.IndexByte(name, '/')
+	if at < 0 {
+		return name, "", nil
+	}
+	if hosts, chroot = name[:at], name[at:]; chroot == "/" {
+		return hosts, "", nil
+	}
+	for _, part := range strings.Split(chroot[1:], "/") {
+		switch {
+		case part == "":
+			return "", "", wrong("--zookeeper %s is not valid: in the chroot %s two slashes follow each other, or it ends with one", name, chroot)
+		case part == "." || part == "..":
+			return "", "", wrong("--zookeeper %s is not valid: the chroot %s must not hold . or ..", name, chroot)
+		case strings.ContainsFunc(part, unicode.IsControl) || !utf8.ValidString(part):
+			return "", "", wrong("--zookeeper %q is not valid: the chroot must not hold control characters", name)
+		}
+	}
+	return hosts, chroot, nil
+}
+
 type quietZooKeeper struct{}
 
 func (quietZooKeeper) Printf(string, ...any) {}
 
 // dialZooKeeper begins a session. It ends with ctx or close.
 func dialZooKeeper(ctx context.Context, name string, timeout time.Duration) (*ensemble, error) {
-	hosts, chroot, _ := strings.Cut(name, "/")
-	if chroot = strings.Trim(chroot, "/"); chroot != "" {
-		chroot = "/" + chroot
+	hosts, chroot, err := chrootOf(name)
+	if err != nil {
+		return nil, err
 	}
 	servers := strings.Split(hosts, ",")
 	for i, s := range servers {
