@@ -44,6 +44,7 @@ type story struct {
 	ids     map[int64]string  // producer ids, and who gave them out
 	topics  map[string]string // ids of topics
 	txns    transactions
+	written written
 	epoch   int
 	loads   int
 }
@@ -55,7 +56,7 @@ func TestSwap(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	s := &story{house: newHouse(t), t: t, ctx: ctx, ids: map[int64]string{}, topics: map[string]string{}}
+	s := &story{house: newHouse(t), t: t, ctx: ctx, ids: map[int64]string{}, topics: map[string]string{}, written: written{}}
 	s.startKafka()
 	s.begin()
 	for round := range rounds(t) {
@@ -75,6 +76,7 @@ func (s *story) begin() {
 	s.create(steady, int32(len(codecs)+1), "segment.bytes=300000", "retention.ms=-1", "index.interval.bytes=2048")
 	s.create(compact, 2, "cleanup.policy=compact", "segment.bytes=60000", "min.cleanable.dirty.ratio=0.01")
 	s.create(ledger, 1)
+	s.create(javaLedger, javaParts, "segment.bytes=20000")
 	for i := range len(codecs) + 1 {
 		s.streams = append(s.streams, startStream(s.t, s.ctx, s.addr, steady, int32(i), codecs[i%len(codecs)]))
 	}
@@ -89,6 +91,7 @@ func (s *story) kafkasTurn(round int, kill bool) {
 	name := fmt.Sprintf("Kafka of round %d", round)
 	s.newProducer(name)
 	s.txns.work(s.t, s.addr, round)
+	s.written.write(s.t, s.addr, round, 20, 15*time.Second, fmt.Sprint(javaLedger, ":", javaParts))
 	s.create(fmt.Sprint("kafkas-", round), 2, "retention.ms="+strconv.Itoa(1000000+round))
 	if round > 0 {
 		s.remove(fmt.Sprint("krings-", round-1))
@@ -113,6 +116,7 @@ func (s *story) kringsTurn(round int, kill bool) {
 	s.hold(s.t, before, s.streams, name)
 	s.sameTopics(name)
 	s.txns.check(s.t, s.house, false, name)
+	s.written.check(s.t, s.house, name)
 	s.newProducer(name)
 	s.create(fmt.Sprint("krings-", round), 3, "retention.ms="+strconv.Itoa(2000000+round))
 	s.remove(fmt.Sprint("kafkas-", round))
@@ -142,6 +146,8 @@ func (s *story) kringsTurn(round int, kill bool) {
 		s.t.Errorf("behind %s retention.bytes of %s is %s", name, steady, got)
 	}
 	s.txns.check(s.t, s.house, true, "Kafka behind "+name)
+	s.awaitTimeout(s.t, "Kafka behind "+name)
+	s.written.check(s.t, s.house, "Kafka behind "+name)
 	s.kafkaSaid(s.t)
 	if wrong := complaints(s.streams, s.readers); wrong != "" {
 		s.t.Errorf("behind %s:\n%s", name, wrong)
