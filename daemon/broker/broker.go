@@ -182,13 +182,14 @@ func (b *Broker) openStore(t *ring.Task) error {
 		BecomeLeader: b.becomeLeader, StopReplicas: b.stopReplicas, OnImage: b.onImage, OnFenced: b.fail,
 	})
 	b.node.Controller = b.ctl
-	if err := b.holdsCluster(t); err != nil {
+	known, err := b.holdsCluster(t)
+	if err != nil {
 		return err
 	}
 	if b.node.ClusterID, err = b.ctl.Prepare(t); err != nil {
 		return fmt.Errorf("preparing the store: %w", err)
 	}
-	if err := b.identify(t); err != nil {
+	if err := b.identify(t, known); err != nil {
 		return err
 	}
 	own, all, err := b.ctl.BrokerConfigs(t, b.node.ID)
@@ -208,6 +209,7 @@ func (b *Broker) register(t *ring.Task) error {
 	if err := b.ctl.Start(t); err != nil {
 		return fmt.Errorf("starting the controller: %w", err)
 	}
+	b.tellOutside()
 	b.recovered = true
 	return nil
 }

@@ -42,22 +42,22 @@ func newDir(d *segment.Dir) *dir {
 
 // holdsCluster refuses a store that knows of no cluster where a log dir belongs to one: it is another's, or has lost what was in it. A new
 // id in it would hide that.
-func (b *Broker) holdsCluster(t *ring.Task) error {
-	known, err := b.ctl.KnowsCluster(t)
-	if err != nil {
-		return fmt.Errorf("reading the store: %w", err)
+func (b *Broker) holdsCluster(t *ring.Task) (known bool, err error) {
+	if known, err = b.ctl.KnowsCluster(t); err != nil {
+		return false, fmt.Errorf("reading the store: %w", err)
 	}
 	for _, d := range b.dirs {
 		if m, ok := d.Meta(); ok && m.ClusterID != "" && !known {
-			return fmt.Errorf("%s/meta.properties belongs to cluster %s, of which the store in %s knows nothing: restore its files, kring-store-*",
+			return false, fmt.Errorf("%s/meta.properties belongs to cluster %s, of which the store in %s knows nothing: restore its files, kring-store-*",
 				d.Path(), m.ClusterID, b.dirs[0].Path())
 		}
 	}
-	return nil
+	return known, nil
 }
 
-// identify finds the broker's id and holds cluster and broker id against the log dirs'.
-func (b *Broker) identify(t *ring.Task) error {
+// identify finds the broker's id and holds cluster and broker id against the log dirs'. It tells of what begins here, since that is what
+// a log dir looks like whose name is misspelt: a cluster that the store did not know, and log dirs that are new to one it did.
+func (b *Broker) identify(t *ring.Task, known bool) error {
 	id := b.static.BrokerID
 	for _, d := range b.dirs {
 		m, ok := d.Meta()
@@ -88,7 +88,16 @@ func (b *Broker) identify(t *ring.Task) error {
 				return err
 			}
 			b.dirFailed(d, err)
+			continue
 		}
+		if known {
+			b.log.Warn("log dir is new to this cluster; if there should be partitions in it, stop and look at log.dirs and at what is mounted there",
+				"dir", d.Path(), "cluster.id", b.node.ClusterID)
+		}
+	}
+	if !known {
+		b.log.Info("new cluster made; if there should be one in the log dir, stop and look at log.dirs and at what is mounted there",
+			"cluster.id", b.node.ClusterID, "dir", b.dirs[0].Path())
 	}
 	return nil
 }

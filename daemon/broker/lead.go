@@ -18,6 +18,7 @@ type order struct {
 	settings settings
 	mark     segment.Offset
 	missing  bool // it lies, or may lie, in a log dir that is offline
+	ahead    bool // its log knows a later epoch than the store
 	err      error
 }
 
@@ -68,8 +69,10 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 	}, func() {
 		errs := make([]error, len(orders))
 		late := false
+		var ahead names
 		for i := range orders {
 			o := &orders[i]
+			ahead.addIf(o.ahead, o.at)
 			if errs[i] = o.err; errs[i] != nil && o.dir != nil && !o.missing {
 				b.openFailed(&o.opening, o.err)
 			} else if errs[i] == nil && o.dir.failed != nil { // while its log was opened
@@ -80,6 +83,7 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 			}
 		}
 		b.unmade.tell(b)
+		b.tellAhead(&ahead)
 		if late {
 			ring.Go(b.loop, func(t *ring.Task) {
 				b.failLate(t)
@@ -96,6 +100,29 @@ func (b *Broker) tellEmpty(anew *names) {
 	if anew.count > 0 {
 		b.log.Warn("partitions that were made before have no log: they begin empty. If a log dir is missing or a disk is not mounted, stop and "+
 			"bring it back before producers go on", "partitions", anew.count, "names", anew.String())
+	}
+}
+
+// tellAhead warns of logs that were led in a later epoch than the store has written: it is an older copy of itself.
+func (b *Broker) tellAhead(ahead *names) {
+	if ahead.count > 0 {
+		b.log.Warn("logs know a later leader epoch than the cluster's state: the state is older than they are. If kring-store-* are an old copy, "+
+			"stop and bring the newest back before producers go on", "partitions", ahead.count, "names", ahead.String())
+	}
+}
+
+// tellOutside warns of logs of partitions that their topics, as the store knows them, do not have.
+func (b *Broker) tellOutside() {
+	var outside names
+	for _, d := range b.dirs {
+		for _, p := range d.Partitions() {
+			x := b.node.Image().Topic(p.Topic)
+			outside.addIf(b.placed[p] == d && x != nil && int(p.Index) >= len(x.Partitions), p)
+		}
+	}
+	if outside.count > 0 {
+		b.log.Warn("log dirs hold partitions that their topics do not have in the cluster's state: they are kept, and not served. If kring-store-* "+
+			"are an old copy, stop and bring the newest back before producers go on", "partitions", outside.count, "names", outside.String())
 	}
 }
 
@@ -131,6 +158,7 @@ func (s *shard) lead(t *ring.Task, o *order) (err error) {
 	s.set(r, o.settings)
 	state := replication.State{Leader: o.State.Leader, LeaderEpoch: int32(o.State.LeaderEpoch),
 		PartitionEpoch: int32(o.State.PartitionEpoch), ISR: o.State.ISR, Replicas: o.State.Replicas}
+	o.ahead = r.log.LatestEpoch() > state.LeaderEpoch && state.LeaderEpoch >= 0
 	if state.Leader == s.b.node.ID {
 		r.part.Lead(state, replication.Offset(o.mark))
 	} else {
