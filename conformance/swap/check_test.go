@@ -171,6 +171,8 @@ var expected = []*regexp.Regexp{
 	regexp.MustCompile(`Connection to node 1 .* could not be established`),
 	regexp.MustCompile(`Controller 1's connection to broker .* was unsuccessful`),
 	regexp.MustCompile(`\(ClientCnxn\)$`),
+	// A kill while the files of a deleted segment get other names, the log first, leaves the rest, in Kafka as in kring.
+	regexp.MustCompile(`Found an orphaned index file \S+, with no corresponding log file`),
 }
 
 var severe = regexp.MustCompile(`^\S+ \S+ (WARN|ERROR|FATAL) `)
