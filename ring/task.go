@@ -18,6 +18,7 @@ type Task struct {
 	stop   func()
 	yield  func(struct{}) bool
 	inside bool
+	ending bool // it was stopped while it ran, and ends at its next wait
 	done   bool
 	parked bool
 }
@@ -65,11 +66,17 @@ func (t *Task) wake() {
 	t.inside = false
 }
 
-// Stop unwinds the task at its present wait; its deferred calls run, its ops go on without it.
+// Stop unwinds the task at its present wait; its deferred calls run, its ops go on without it. One that runs, which has woken whoever
+// calls Stop, ends at its next wait.
 func (t *Task) Stop() {
+	if t.inside {
+		t.ending = true
+		return
+	}
 	if !t.done {
+		t.inside = true
 		t.stop()
-		t.done = true
+		t.inside, t.done = false, true
 		t.loop.Cancel(&t.timer)
 	}
 }
@@ -100,7 +107,7 @@ func (t *Task) Parked() bool { return t.parked }
 func (t *Task) Unpark() { t.wake() }
 
 func (t *Task) pause() {
-	if !t.yield(struct{}{}) {
+	if t.ending || !t.yield(struct{}{}) {
 		panic(stopped{})
 	}
 }
