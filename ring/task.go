@@ -18,7 +18,7 @@ type Task struct {
 	stop   func()
 	yield  func(struct{}) bool
 	inside bool
-	ending bool // it was stopped while it ran, and ends at its next wait
+	ending bool // it was stopped, and ends at its next wait if it runs
 	done   bool
 	parked bool
 }
@@ -55,7 +55,7 @@ func Go(l Loop, fn func(*Task)) *Task {
 }
 
 func (t *Task) wake() {
-	if t.done {
+	if t.done || t.ending {
 		return
 	}
 	if t.inside {
@@ -69,11 +69,9 @@ func (t *Task) wake() {
 // Stop unwinds the task at its present wait; its deferred calls run, its ops go on without it. One that runs, which has woken whoever
 // calls Stop, ends at its next wait.
 func (t *Task) Stop() {
-	if t.inside {
-		t.ending = true
-		return
-	}
-	if !t.done {
+	running := t.inside
+	t.ending = true
+	if !t.done && !running {
 		t.inside = true
 		t.stop()
 		t.inside, t.done = false, true
