@@ -61,6 +61,16 @@ func (x offsetIndex) check(size int64) error {
 	return nil
 }
 
+// within says whether the last entry, and so every one, is of an offset below the segment's end; relative is how many offsets it has.
+func (x offsetIndex) within(relative int64) error {
+	if n := x.len(); n > 0 {
+		if r, _ := x.at(n - 1); int64(r) >= relative {
+			return fmt.Errorf("%w: the last entry is of offset %d, and the segment has %d", ErrMalformed, r, relative)
+		}
+	}
+	return nil
+}
+
 // timeIndex maps the largest timestamp so far to the last offset of the batch that holds it.
 type timeIndex []byte
 
@@ -102,6 +112,14 @@ func (x timeIndex) find(ms int64) int32 {
 func (x timeIndex) cut(relative int64) timeIndex {
 	n := sort.Search(x.len(), func(i int) bool { _, r := x.at(i); return int64(r) >= relative })
 	return x[:n*timeEntry]
+}
+
+// within is that of an offsetIndex.
+func (x timeIndex) within(relative int64) error {
+	if _, r := x.last(); x.len() > 0 && int64(r) >= relative {
+		return fmt.Errorf("%w: the last entry is of offset %d, and the segment has %d", ErrMalformed, r, relative)
+	}
+	return nil
 }
 
 func (x timeIndex) check() error {

@@ -26,6 +26,9 @@ func (l *Log) loadIndex(t *ring.Task, s *segment, relative int32) error {
 	if err == nil {
 		err = offsetIndex(b).check(s.size)
 	}
+	if err == nil {
+		err = offsetIndex(b).within(int64(s.next - s.base))
+	}
 	if err != nil {
 		return l.reindex(t, s, err)
 	}
@@ -43,6 +46,9 @@ func (l *Log) loadTimes(t *ring.Task, s *segment) error {
 	b, err := s.readIndex(t, timeSuffix, &s.times)
 	if err == nil {
 		err = timeIndex(b).check()
+	}
+	if err == nil {
+		err = timeIndex(b).within(int64(s.next - s.base))
 	}
 	if err != nil {
 		return l.reindex(t, s, err)

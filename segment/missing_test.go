@@ -166,3 +166,40 @@ func TestCheckpointThatIsNone(t *testing.T) {
 		}
 	}
 }
+
+// Entries of indexes for offsets that a segment does not have: it is read anew, be it the last one or not, and everything is found.
+func TestIndexEntriesBehindTheirSegment(t *testing.T) {
+	for _, suffix := range []string{indexSuffix, timeSuffix} {
+		for _, clean := range []bool{true, false} {
+			r := newRig(t, 1)
+			o, bases := segments(t, r)
+			l := r.open(o)
+			r.close(l)
+			o.Clean, o.RecoveryPoint = clean, l.RecoveryPoint()
+			for _, base := range bases {
+				err := r.m.Damage(o.Dir+"/"+fileName(base, suffix), func(b []byte) []byte {
+					if n := len(b); n > 0 {
+						b[map[string]int{indexSuffix: n - 7, timeSuffix: n - 3}[suffix]] = 9
+					}
+					return b
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			l = r.open(o)
+			if n := len(r.readAll(l, 300)); n != 40 {
+				t.Errorf("%s, clean %v: %d batches", suffix, clean, n)
+			}
+			r.do("look-ups", func(task *ring.Task) {
+				for i := range 40 {
+					if got, err := l.OffsetForTime(task, epoch+int64(i)); err != nil || got.Offset != Offset(i) {
+						t.Errorf("%s, clean %v: time %d is at %d, %v", suffix, clean, i, got.Offset, err)
+					}
+				}
+			})
+			r.on(l.checkAll)
+			r.close(l)
+		}
+	}
+}

@@ -131,7 +131,10 @@ func (l *Log) loadLast(t *ring.Task, s *segment) error {
 			return err
 		}
 		if h == nil {
-			return nil
+			if err := offsetIndex(index).within(int64(s.next - s.base)); err != nil {
+				return err
+			}
+			return timeIndex(times).within(int64(s.next - s.base))
 		}
 		if h.last() < s.next-1 || h.last()-s.base > maxRelative {
 			return &bad{sc.pos, fmt.Sprintf("offsets end at %d after %d", h.last(), s.next-1)}
