@@ -13,10 +13,14 @@ import (
 )
 
 // TestTwinsAfterAKill kills both brokers, damages what they leave alike, and has each recover its own files and then the other's.
-func TestTwinsAfterAKill(t *testing.T) {
-	s := newStory(t)
+func TestTwinsAfterAKill(t *testing.T) { eachLoops(t, 1, twinsAfterAKill) }
+
+func twinsAfterAKill(t *testing.T, loops int) {
+	s := newStory(t, loops)
 	s.topics()
+	s.edged()
 	s.plain(0)
+	s.edges(0)
 	s.idempotent(0)
 	s.transactions(0)
 	tail := s.tails()
@@ -30,7 +34,7 @@ func TestTwinsAfterAKill(t *testing.T) {
 	s.finish(0)
 	s.halt(syscall.SIGTERM)
 	s.compare("after a recovery and a clean stop")
-	if os.Getenv("TWINS") != "long" {
+	if !long() {
 		return
 	}
 	for i, w := range s.twins {
@@ -40,6 +44,7 @@ func TestTwinsAfterAKill(t *testing.T) {
 	s.view("after a recovery of the other's files")
 	s.finish(0)
 	s.plain(1)
+	s.edges(1)
 	s.transactions(1)
 	s.halt(syscall.SIGTERM)
 	s.compare("after a recovery of the other's files and a clean stop")

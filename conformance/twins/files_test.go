@@ -65,17 +65,21 @@ func cut(b *[]byte) []byte {
 
 func isControl(b []byte) bool  { return b[22]&0x20 != 0 }
 func hasHorizon(b []byte) bool { return b[22]&0x40 != 0 }
+
+// appendTime says whether the broker stamped its own time.
+func appendTime(b []byte) bool { return b[22]&0x08 != 0 && !isControl(b) }
 func offsetOf(b []byte) int64  { return int64(binary.BigEndian.Uint64(b)) }
 func lastDelta(b []byte) int32 { return int32(binary.BigEndian.Uint32(b[23:])) }
 func maxTime(b []byte) int64   { return int64(binary.BigEndian.Uint64(b[35:])) }
 
-// markers are the times of a partition's transaction markers, numbered in the order of their offsets.
+// markers are the times the broker stamped: those of a partition's transaction markers, and of batches with their time of append,
+// numbered in the order of their offsets.
 type markers map[int64]int64
 
-// numbered stands for the time of a marker.
+// numbered stands for the time of such a batch.
 const numbered = int64(1) << 52
 
-// markersOf finds the markers of every partition of a dir, in live segments and in those that wait to be removed.
+// markersOf finds those of every partition of a dir, in live segments and in those that wait to be removed.
 func markersOf(all files) map[string]markers {
 	found := map[string]markers{}
 	byOffset := map[string]map[int64]int64{}
@@ -88,7 +92,7 @@ func markersOf(all files) map[string]markers {
 			byOffset[dir] = map[int64]int64{}
 		}
 		for one := cut(&b); one != nil; one = cut(&b) {
-			if isControl(one) && binary.BigEndian.Uint32(one[57:]) > 0 {
+			if (isControl(one) || appendTime(one)) && binary.BigEndian.Uint32(one[57:]) > 0 {
 				byOffset[dir][offsetOf(one)] = maxTime(one)
 			}
 		}
@@ -138,11 +142,17 @@ func logWithout(t *testing.T, name string, b []byte, m markers) []byte {
 		if crc := binary.BigEndian.Uint32(one[17:]); crc != crc32.Checksum(one[21:], castagnoli) {
 			t.Errorf("%s: batch at offset %d has a wrong checksum", name, binary.BigEndian.Uint64(one))
 		}
-		if !isControl(one) && !hasHorizon(one) {
+		if !isControl(one) && !hasHorizon(one) && !appendTime(one) {
 			out = append(out, one...)
 			continue
 		}
 		h := bytes.Clone(one[:61])
+		if appendTime(one) && !hasHorizon(one) {
+			clear(h[17:21])
+			binary.BigEndian.PutUint64(h[35:], uint64(m.time(maxTime(one))))
+			out = append(append(out, h...), one[61:]...)
+			continue
+		}
 		clear(h[17:21]) // checksum
 		clear(h[27:35]) // first timestamp, or the delete horizon
 		binary.BigEndian.PutUint64(h[35:], uint64(m.time(maxTime(one))))

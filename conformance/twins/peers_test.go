@@ -2,6 +2,7 @@ package twins
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -39,9 +40,9 @@ type twin struct {
 }
 
 // twins starts a Kafka and a kring on empty directories.
-func startTwins(t *testing.T) []*twin {
+func startTwins(t *testing.T, loops int) []*twin {
 	t.Helper()
-	both := []*twin{kafkaTwin(t), kringTwin(t)}
+	both := []*twin{kafkaTwin(t), kringTwin(t, loops)}
 	for _, w := range both {
 		w.start(t)
 	}
@@ -77,10 +78,11 @@ func kafkaTwin(t *testing.T) *twin {
 	return w
 }
 
-func kringTwin(t *testing.T) *twin {
+func kringTwin(t *testing.T, loops int) *twin {
 	home, port := t.TempDir(), stage.FreePort(t)
 	args := []string{"broker"}
-	for _, o := range append([]string{"log.dirs=" + home + "/data", "listeners=PLAINTEXT://127.0.0.1:" + port}, settings...) {
+	for _, o := range append([]string{"log.dirs=" + home + "/data", "listeners=PLAINTEXT://127.0.0.1:" + port,
+		fmt.Sprint("kring.loops=", loops)}, settings...) {
 		args = append(args, "--override", o)
 	}
 	w := &twin{name: "kring", dir: home + "/data", addr: "127.0.0.1:" + port}

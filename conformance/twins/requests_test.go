@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,9 +54,9 @@ type story struct {
 	begun  time.Time
 }
 
-func newStory(t *testing.T) *story {
+func newStory(t *testing.T, loops int) *story {
 	s := &story{t: t, begun: time.Now(), base: time.Now().Add(-time.Hour).UnixMilli()}
-	s.twins = startTwins(t)
+	s.twins = startTwins(t, loops)
 	return s
 }
 
@@ -110,8 +111,31 @@ func (s *story) produce(topic string, partition int32, b batch) int16 {
 	p := kmsg.NewProduceRequestTopicPartition()
 	p.Partition, p.Records = partition, b.bytes(s.t)
 	m.Topics = append(m.Topics, kmsg.ProduceRequestTopic{Topic: topic, Partitions: []kmsg.ProduceRequestTopicPartition{p}})
-	a := same[*kmsg.ProduceResponse](s, m, fmt.Sprintf("produce to %s-%d", topic, partition))
-	return a.Topics[0].Partitions[0].ErrorCode
+	var seen []kmsg.ProduceResponseTopicPartition
+	for _, w := range s.twins {
+		from := time.Now().UnixMilli()
+		a := w.ask(s.t, m).(*kmsg.ProduceResponse).Topics[0].Partitions[0]
+		if a.LogAppendTime >= 0 && strings.HasPrefix(topic, "append-time") {
+			if to := time.Now().UnixMilli(); a.LogAppendTime < from || a.LogAppendTime > to {
+				s.t.Errorf("produce to %s-%d: %s gives the time %d, asked between %d and %d", topic, partition, w.name, a.LogAppendTime, from, to)
+			}
+			a.LogAppendTime = 0
+		}
+		if a.ErrorCode == invalidTimestamp { // words that tell of the broker's clock
+			a.ErrorMessage = nil
+			if b.codec != 0 {
+				a.ErrorRecords = a.ErrorRecords[:1] // kring does not look inside
+			}
+			for i := range a.ErrorRecords {
+				a.ErrorRecords[i].ErrorMessage = nil
+			}
+		}
+		seen = append(seen, a)
+	}
+	if !reflect.DeepEqual(seen[0], seen[1]) {
+		s.t.Errorf("produce to %s-%d: Kafka answers %+v, kring %+v", topic, partition, seen[0], seen[1])
+	}
+	return seen[0].ErrorCode
 }
 
 // must is produce of a batch that is taken.

@@ -45,8 +45,7 @@ func (s *story) mark(all ...ending) []int16 {
 		}
 		m.Markers = append(m.Markers, one)
 	}
-	for now := time.Now().UnixMilli(); time.Now().UnixMilli() < now+2; {
-	}
+	s.tick(2 * time.Millisecond)
 	type answer struct {
 		producer  int64
 		topic     string

@@ -1,16 +1,36 @@
 package twins
 
 import (
+	"fmt"
+	"os"
 	"syscall"
 	"testing"
 	"time"
 )
 
 // TestTwins stops both brokers in order, twice, and then gives each the other's files.
-func TestTwins(t *testing.T) {
-	s := newStory(t)
+func TestTwins(t *testing.T) { eachLoops(t, 2, twins) }
+
+// long says whether all is asked for that may be compared.
+func long() bool { return os.Getenv("TWINS") == "long" }
+
+// eachLoops tells a story with kring on some number of loops; in the long form with 1, 2 and 4.
+func eachLoops(t *testing.T, usually int, tell func(t *testing.T, loops int)) {
+	all := []int{usually}
+	if long() {
+		all = []int{1, 2, 4}
+	}
+	for _, n := range all {
+		t.Run(fmt.Sprint("loops=", n), func(t *testing.T) { tell(t, n) })
+	}
+}
+
+func twins(t *testing.T, loops int) {
+	s := newStory(t, loops)
 	s.topics()
+	s.edged()
 	s.plain(0)
+	s.edges(0)
 	s.idempotent(0)
 	s.silent()
 	s.transactions(0)
@@ -29,6 +49,8 @@ func TestTwins(t *testing.T) {
 	s.transactions(1)
 	s.deleteRecords("deleted", 0, 17)
 	s.deleteTopic("gone")
+	s.edges(1)
+	s.forget()
 	s.view("after a cleaning")
 	s.halt(syscall.SIGTERM)
 	s.compare("after a cleaning and a clean stop")

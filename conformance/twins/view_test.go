@@ -24,7 +24,9 @@ func (s *story) view(what string) {
 		for p := range parts[topic] {
 			where := fmt.Sprintf("%s: %s-%d", what, topic, p)
 			s.offsets(where, topic, p)
-			s.producers(where, topic, p)
+			if s.start(topic, p) < s.bound(topic, p, -1) { // of a log that holds nothing Kafka forgets them at a start
+				s.producers(where, topic, p)
+			}
 			for isolation := range int8(2) {
 				s.fetchAll(where, topic, p, isolation)
 			}
@@ -107,7 +109,7 @@ func (s *story) fetchAll(where, topic string, partition int32, isolation int8) {
 			text := fmt.Sprintf("code %d watermark %d stable %d start %d seen %v;", a.ErrorCode, a.HighWatermark, a.LastStableOffset,
 				a.LogStartOffset, visible(a, p.FetchOffset, isolation))
 			for b := cut(&rest); b != nil; b = cut(&rest) {
-				if isControl(b) || hasHorizon(b) {
+				if isControl(b) || hasHorizon(b) || appendTime(b) {
 					text += fmt.Sprintf(" special at %d", offsetOf(b))
 				} else {
 					text += fmt.Sprintf(" %x", b)
@@ -146,12 +148,16 @@ func (s *story) start(topic string, partition int32) int64 { return s.bound(topi
 // bound is the offset of a special time.
 func (s *story) bound(topic string, partition int32, ms int64) int64 {
 	s.t.Helper()
+	return same[*kmsg.ListOffsetsResponse](s, offsetsRequest(topic, partition, ms), "offsets of "+topic).Topics[0].Partitions[0].Offset
+}
+
+func offsetsRequest(topic string, partition int32, ms int64) kmsg.Request {
 	m := kmsg.NewPtrListOffsetsRequest()
 	m.Version, m.ReplicaID = 4, -1
 	p := kmsg.NewListOffsetsRequestTopicPartition()
 	p.Partition, p.Timestamp, p.CurrentLeaderEpoch = partition, ms, -1
 	m.Topics = []kmsg.ListOffsetsRequestTopic{{Topic: topic, Partitions: []kmsg.ListOffsetsRequestTopicPartition{p}}}
-	return same[*kmsg.ListOffsetsResponse](s, m, "offsets of "+topic).Topics[0].Partitions[0].Offset
+	return m
 }
 
 // consume has a real client read the transactions' topics from both, committed records only.
