@@ -42,8 +42,8 @@ type ensemble struct {
 	ctx    context.Context
 }
 
-// chrootOf cuts an ensemble's name into hosts and chroot, which is "" or a path that ZooKeeper would take: its client refuses the others, so
-// Kafka has not run with one. A lone / is no chroot.
+// chrootOf cuts an ensemble's name into hosts and chroot, which is "" or a path that ZooKeeper would take: its client refuses the others,
+// so Kafka has not run with one. A lone / is no chroot.
 func chrootOf(name string) (hosts, chroot string, err error) {
 	at := strings.IndexByte(name, '/')
 	if at < 0 {
