@@ -140,6 +140,11 @@ func (k *Kernel) Run(start func()) error {
 		begin <- first == nil
 	}
 	wg.Wait()
+	if first == nil { // one that has ended may still be kicked by one that has not
+		for _, l := range k.own {
+			unix.Close(l.in.event)
+		}
+	}
 	return first
 }
 
@@ -203,7 +208,6 @@ func (l *loop) shut() {
 		}
 	}
 	l.r.close()
-	unix.Close(l.in.event)
 }
 
 // Probe looks at what the kernel and the log dirs give; New has found it out.

@@ -187,8 +187,7 @@ func openURing(entries, completions, flags uint32) (*uring, error) {
 func (r *uring) close() {
 	unix.Munmap(r.entries)
 	unix.Munmap(r.ring)
-	unix.Close(r.fd)
-	r.fd = -1
+	unix.Close(r.fd) // fd stays: another loop may be about to send a wake there, and is told that it cannot
 }
 
 // next is a zeroed submission entry; it leaves with the next enter. Entries that name memory of the arena, and those that
