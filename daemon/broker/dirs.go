@@ -48,8 +48,8 @@ func (b *Broker) holdsCluster(t *ring.Task) (known bool, err error) {
 	}
 	for _, d := range b.dirs {
 		if m, ok := d.Meta(); ok && m.ClusterID != "" && !known {
-			return false, fmt.Errorf("%s/meta.properties belongs to cluster %s, of which the store in %s knows nothing: restore its files, kring-store-*",
-				d.Path(), m.ClusterID, b.dirs[0].Path())
+			return false, fmt.Errorf("%s/meta.properties belongs to cluster %s, of which the store in %s knows nothing: restore its files, "+
+				"kring-store-*", d.Path(), m.ClusterID, b.dirs[0].Path())
 		}
 	}
 	return known, nil

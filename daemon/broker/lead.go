@@ -69,10 +69,8 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 	}, func() {
 		errs := make([]error, len(orders))
 		late := false
-		var ahead names
 		for i := range orders {
 			o := &orders[i]
-			ahead.addIf(o.ahead, o.at)
 			if errs[i] = o.err; errs[i] != nil && o.dir != nil && !o.missing {
 				b.openFailed(&o.opening, o.err)
 			} else if errs[i] == nil && o.dir.failed != nil { // while its log was opened
@@ -83,7 +81,7 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 			}
 		}
 		b.unmade.tell(b)
-		b.tellAhead(&ahead)
+		b.tellAhead(orders)
 		if late {
 			ring.Go(b.loop, func(t *ring.Task) {
 				b.failLate(t)
@@ -104,10 +102,14 @@ func (b *Broker) tellEmpty(anew *names) {
 }
 
 // tellAhead warns of logs that were led in a later epoch than the store has written: it is an older copy of itself.
-func (b *Broker) tellAhead(ahead *names) {
+func (b *Broker) tellAhead(orders []order) {
+	var ahead names
+	for i := range orders {
+		ahead.addIf(orders[i].ahead, orders[i].at)
+	}
 	if ahead.count > 0 {
-		b.log.Warn("logs know a later leader epoch than the cluster's state: the state is older than they are. If kring-store-* are an old copy, "+
-			"stop and bring the newest back before producers go on", "partitions", ahead.count, "names", ahead.String())
+		b.log.Warn("logs know a later leader epoch than the cluster's state: the state is older than they are. If kring-store-* are an old "+
+			"copy, stop and bring the newest back before producers go on", "partitions", ahead.count, "names", ahead.String())
 	}
 }
 
@@ -121,8 +123,8 @@ func (b *Broker) tellOutside() {
 		}
 	}
 	if outside.count > 0 {
-		b.log.Warn("log dirs hold partitions that their topics do not have in the cluster's state: they are kept, and not served. If kring-store-* "+
-			"are an old copy, stop and bring the newest back before producers go on", "partitions", outside.count, "names", outside.String())
+		b.log.Warn("log dirs hold partitions that their topics do not have in the cluster's state: they are kept, and not served. If "+
+			"kring-store-* are an old copy, stop and bring the newest back before producers go on", "partitions", outside.count, "names", outside.String())
 	}
 }
 
