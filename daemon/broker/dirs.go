@@ -90,7 +90,11 @@ func (b *Broker) identify(t *ring.Task, known bool) error {
 			b.dirFailed(d, err)
 			continue
 		}
-		if known {
+		if n := len(d.Partitions()); n > 0 {
+			b.log.Warn("meta.properties was missing where there are partitions, and was written anew; those of another broker.id are not led: "+
+				"stop, and write their id into it",
+				"file", d.Path()+"/meta.properties", "broker.id", b.node.ID, "partitions", n)
+		} else if known {
 			b.log.Warn("log dir is new to this cluster; if there should be partitions in it, stop and look at log.dirs and at what is mounted there",
 				"dir", d.Path(), "cluster.id", b.node.ClusterID)
 		}
