@@ -16,6 +16,8 @@ type moment string
 const (
 	stopped moment = "stopped"
 	killed  moment = "killed"
+	// truncated: logs were cut off and went on, without a broker.
+	truncated moment = "truncated"
 )
 
 // difference is one thing in which the files may differ.
@@ -38,6 +40,8 @@ var differences = []*difference{
 	{"*.X-delete/*", "", "Kafka leaves the newest indexes long where it removes a log, and misreads it at the next start", besideLog, nil},
 	{"*/*index", killed, "kring writes a segment's indexes when it is finished; a start rebuilds those of the newest anyway", newest, nil},
 	{"*-checkpoint", killed, "they are written by clocks, which begin at other times", nil, nil},
+	{"*/*.deleted", truncated, "kring removes at once what a truncation cuts off, Kafka when file.delete.delay.ms is over", nil, nil},
+	{"*/*.snapshot", truncated, "after a truncation Kafka writes one at once, kring when it rolls or stops; a start removes it", stray, nil},
 	{"*/*.snapshot", stopped, "after a recovery Kafka writes one at once, kring when it rolls or stops; a start removes it", stray, nil},
 	{"*/*.snapshot", stopped, "kring keeps the producers of a log that was deleted up to its end, Kafka forgets them at a start", forgotten, nil},
 	{"synced-0/*.log", killed, "kring writes zeros ahead of a log that syncs each batch", nil, withoutZeros},

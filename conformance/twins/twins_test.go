@@ -65,6 +65,7 @@ func twins(t *testing.T, loops int) {
 	s.view("after a cleaning of the other's files")
 	s.halt(syscall.SIGTERM)
 	s.compare("after a cleaning of the other's files and a clean stop")
+	s.truncate()
 }
 
 // TestDifferencesAreNeeded comes last: no line of the table may be one that is never needed.

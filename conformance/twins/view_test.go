@@ -17,6 +17,9 @@ import (
 var parts = map[string]int32{"codecs": 5, "rolls": 1, "rolls-time": 1, "idem": 1, "deleted": 1, "prealloc": 1, "synced": 1, "empty": 2,
 	"compacted": 1, "txn": 2, "txn-week": 1}
 
+// transactional are those in which transactions are.
+var transactional = map[string]bool{"txn": true, "txn-week": true, "compacted": true, "append-time": true}
+
 // view compares what clients see of both brokers: offsets, times, batches, aborted transactions, producers.
 func (s *story) view(what string) {
 	s.t.Helper()
@@ -27,8 +30,9 @@ func (s *story) view(what string) {
 			if s.start(topic, p) < s.bound(topic, p, -1) { // of a log that holds nothing Kafka forgets them at a start
 				s.producers(where, topic, p)
 			}
-			for isolation := range int8(2) {
-				s.fetchAll(where, topic, p, isolation)
+			s.fetchAll(where, topic, p, 0)
+			if transactional[topic] {
+				s.fetchAll(where, topic, p, 1)
 			}
 		}
 	}
