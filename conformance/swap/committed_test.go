@@ -24,8 +24,9 @@ func TestReadCommitted(t *testing.T) {
 	needsPeers(t)
 	s := &story{house: newHouse(t), t: t, topics: map[string]string{}}
 	s.startKafka()
-	s.create("plain", 3, "segment.bytes=12000", "index.interval.bytes=400")
-	s.create("tidy", 2, "segment.bytes=12000", "cleanup.policy=compact", "min.cleanable.dirty.ratio=0.01", "index.interval.bytes=400")
+	s.create("plain", 3, "segment.bytes=12000", "index.interval.bytes=400", "retention.ms=-1")
+	s.create("tidy", 2, "segment.bytes=12000", "cleanup.policy=compact", "min.cleanable.dirty.ratio=0.01", "index.interval.bytes=400",
+		"retention.ms=-1")
 	written{}.write(t, s.addr, 0, 60, 2*time.Second, "plain:3", "tidy:2")
 	s.awaitTimeout(t, "Kafka")
 	s.awaitClean("tidy", 2)

@@ -76,7 +76,7 @@ func (s *story) begin() {
 	s.create(steady, int32(len(codecs)+1), "segment.bytes=300000", "retention.ms=-1", "index.interval.bytes=2048")
 	s.create(compact, 2, "cleanup.policy=compact", "segment.bytes=60000", "min.cleanable.dirty.ratio=0.01")
 	s.create(ledger, 1)
-	s.create(javaLedger, javaParts, "segment.bytes=20000")
+	s.create(javaLedger, javaParts, "segment.bytes=20000", "retention.ms=-1")
 	for i := range len(codecs) + 1 {
 		s.streams = append(s.streams, startStream(s.t, s.ctx, s.addr, steady, int32(i), codecs[i%len(codecs)]))
 	}
