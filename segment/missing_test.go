@@ -203,3 +203,20 @@ func TestIndexEntriesBehindTheirSegment(t *testing.T) {
 		}
 	}
 }
+
+// After a crash, too, it is said that a log ends before what its recovery point promises.
+func TestEndBeforeTheRecoveryPointIsTold(t *testing.T) {
+	for _, lost := range []bool{true, false} {
+		r := newRig(t, 1)
+		o, b := damagedLog(t, r)
+		if lost {
+			r.m.WriteFile(o.Dir+"/"+fileName(0, logSuffix), b[:30*271])
+		}
+		var out strings.Builder
+		o.Clean, o.Log = false, lines(&out)
+		r.close(r.open(o))
+		if told := strings.Contains(out.String(), "ends before its recovery point"); told != lost || lost && !strings.Contains(out.String(), "from=30 to=39") {
+			t.Errorf("lost %v: said %q", lost, out.String())
+		}
+	}
+}

@@ -87,6 +87,10 @@ func (l *Log) load(t *ring.Task, o Options) error {
 	l.end = l.active().next
 	l.written = l.end
 	l.target = l.active()
+	if l.end < o.RecoveryPoint {
+		l.warn("the log ends before its recovery point: records that were durable are missing, unless the checkpoint is wrong",
+			"from", l.end, "to", o.RecoveryPoint-1)
+	}
 	if l.epochs.truncateEnd(l.end) || l.epochs.truncateStart(l.start) {
 		l.epochsNew = true
 	}
