@@ -145,7 +145,12 @@ func descriptors(log *slog.Logger) int {
 
 func (r *run) start(t *ring.Task) {
 	b, err := broker.Start(t, broker.Options{Loops: r.kernel.Loops(), Config: r.cfg, Open: r.openStore, Log: r.log.Logger, Fatal: r.fatal,
-		Descriptors: descriptors(r.log.Logger), Told: r.told, Settings: r.log.configure, Levels: r.log})
+		Descriptors: descriptors(r.log.Logger), Told: r.told, Settings: r.log.configure, Levels: r.log, GiveUp: func() bool { return r.asked }})
+	if errors.Is(err, broker.ErrGivenUp) { // as somebody has asked
+		r.log.Info("broker stopped before it served; the next start recovers what this one has not")
+		r.kernel.Stop()
+		return
+	}
 	if err != nil {
 		r.err = &failure{startStatus(err), err}
 		r.kernel.Stop()
@@ -179,16 +184,17 @@ func (r *run) told(s broker.Stage) {
 	}
 }
 
-// stop drains the broker and ends the loops; while the broker starts it waits for that.
+// stop drains the broker and ends the loops. A broker that loads its logs gives that up; else a start is waited for.
 func (r *run) stop() {
 	if r.asked {
 		return
 	}
 	r.asked = true
+	r.life.state.Store(int32(isStopping))
 	if r.broker == nil {
+		r.log.Info("broker stops while it starts")
 		return
 	}
-	r.life.state.Store(int32(isStopping))
 	ring.Go(r.kernel.Loops()[0], func(t *ring.Task) {
 		if err := r.broker.Stop(t); err != nil && r.err == nil {
 			r.err = err

@@ -333,8 +333,12 @@ func OpenAll(loop ring.Loop, all []Options, parallel int, opened func(i int, l *
 				i := next
 				next++
 				all[i].recovering = recovering
-				l, err := Open(t, all[i])
-				opened(i, l, err)
+				if p := all[i].Progress; p != nil && p.GivenUp {
+					opened(i, nil, ErrGivenUp)
+				} else {
+					l, err := Open(t, all[i])
+					opened(i, l, err)
+				}
 				left--
 			}
 			if left == 0 {

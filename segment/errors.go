@@ -24,6 +24,8 @@ var (
 var (
 	// ErrOffline: a write or sync failed; the log takes and gives nothing until it is opened and verified anew.
 	ErrOffline = errors.New("log is offline after an I/O error")
+	// ErrGivenUp: the log was not opened, since that was given up.
+	ErrGivenUp = errors.New("the opening of the log was given up")
 	// ErrNoSpace: the disk is full; the append was taken back, reads go on.
 	ErrNoSpace = errors.New("no space left for the log")
 	// ErrClosed: the log was closed or removed.

@@ -84,6 +84,9 @@ type Progress struct {
 	Left, Segments int
 	// Bytes have been read and checked.
 	Bytes int64
+	// GivenUp is set to end it: a log that is being recovered then fails with ErrGivenUp as soon as the piece at hand is read, and OpenAll
+	// opens no further one. What they were recovered from is as good as before.
+	GivenUp bool
 }
 
 // Origin says who appends, which decides what is checked.

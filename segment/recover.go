@@ -60,6 +60,9 @@ func (l *Log) recoverSegments(t *ring.Task, f *found, o Options, epochsLost bool
 	r.progress.Left += left
 	defer func() { r.progress.Left -= left }() // those that are no part of the log any more, or an error kept from being read
 	for i := from; i < len(l.segs); i++ {
+		if r.progress.GivenUp {
+			return false, ErrGivenUp
+		}
 		if err := r.one(i); err != nil {
 			return false, err
 		}

@@ -87,6 +87,9 @@ func (w *sweep) through(sc *scan, size int64) error {
 		}, op)
 	})
 	w.progress.Bytes += max(op.N-sc.pos, 0)
+	if op.Err == nil && w.progress.GivenUp {
+		return ErrGivenUp
+	}
 	return op.Err
 }
 

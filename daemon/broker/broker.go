@@ -37,6 +37,8 @@ type Options struct {
 	Descriptors int
 	// Fatal is called, once, when the broker cannot go on: stop the process. May be nil.
 	Fatal func(error)
+	// GiveUp, if set, is asked on loop 0 while logs are loaded whether the start is to be given up: it then ends with ErrGivenUp soon.
+	GiveUp func() bool
 	// Told, if set, is called on loop 0 as start and stop go on.
 	Told func(Stage)
 	// Levels is the level of Log, for clients to see and set; nil for none.
@@ -90,6 +92,7 @@ type Broker struct {
 	warned    map[string]bool // topic settings that do not act, named already
 	trouble   error           // the store's, logged already
 	recovered bool
+	givenUp   bool
 	stopping  bool
 	fatal     bool
 }
@@ -141,6 +144,9 @@ func (b *Broker) start(t *ring.Task) error {
 	}
 	b.makeShards(t)
 	b.recover(t, ids, configs)
+	if b.givenUp {
+		return ErrGivenUp
+	}
 	if err := b.enough(); err != nil {
 		return err
 	}
@@ -233,10 +239,27 @@ func (b *Broker) Stop(t *ring.Task) error {
 	return err
 }
 
-// undo ends a start that failed: nothing is marked clean that was not.
+// ErrGivenUp is what a start ends with that was given up.
+var ErrGivenUp = errors.New("the start was given up")
+
+// undo ends a start that failed: nothing is marked clean that was not. One that was given up leaves the log dirs as a crash would: what
+// was opened is dropped, and checkpoints stand as they stood, since they tell of the other logs, too.
 func (b *Broker) undo(t *ring.Task) {
 	b.stopping = true
 	b.unbind()
+	if b.givenUp {
+		b.each(t, func(s *shard, done func()) {
+			for _, r := range s.replicas() {
+				r.log.Abandon()
+			}
+			done()
+		})
+		for _, d := range b.dirs {
+			d.spoiled = true
+		}
+		b.closeDirs(t)
+		return
+	}
 	if b.ctl != nil && b.recovered {
 		b.ctl.Stop(t)
 	}

@@ -124,7 +124,8 @@ func (b *Broker) tellOutside() {
 	}
 	if outside.count > 0 {
 		b.log.Warn("log dirs hold partitions that their topics do not have in the cluster's state: they are kept, and not served. If "+
-			"kring-store-* are an old copy, stop and bring the newest back before producers go on", "partitions", outside.count, "names", outside.String())
+			"kring-store-* are an old copy, stop and bring the newest back before producers go on",
+			"partitions", outside.count, "names", outside.String())
 	}
 }
 

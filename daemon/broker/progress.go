@@ -61,6 +61,7 @@ func (b *Broker) newProgress(doing string, work [][]opening) *progress {
 		}
 	}
 	p.tell()
+	p.giveUp()
 	p.task = ring.Go(b.loop, p.run)
 	return p
 }
@@ -69,14 +70,31 @@ func (p *progress) dir(d *dir) int { return slices.Index(p.b.dirs, d) }
 
 // loaded counts a log.
 func (p *progress) loaded(o *opening) {
+	p.giveUp()
 	p.done++
 	p.dirs[p.dir(o.dir)].LogsLeft--
 	p.tell()
 }
 
+// giveUp looks whether the start is to be given up, and lets the loops know.
+func (p *progress) giveUp() {
+	if p.b.givenUp || p.b.o.GiveUp == nil || !p.b.o.GiveUp() {
+		return
+	}
+	p.b.givenUp = true
+	for _, s := range p.b.shards {
+		post(s.loop, func() {
+			for i := range s.recovering {
+				s.recovering[i].GivenUp = true
+			}
+		})
+	}
+}
+
 func (p *progress) run(t *ring.Task) {
 	for {
 		t.Sleep(progressEvery)
+		p.giveUp()
 		if before := p.sum; p.ask(t) != before {
 			p.tell() // who is not told takes the start for stuck
 		}

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 		s.open(work[s.id], parallel, func(o *opening) {
 			post(b.loop, func() {
 				p.loaded(o)
-				if o.err != nil {
+				if o.err != nil && !errors.Is(o.err, segment.ErrGivenUp) {
 					b.openFailed(o, o.err)
 				}
 			})
@@ -72,6 +73,9 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 	})
 	p.end(t)
 	b.unmade.tell(b)
+	if b.givenUp {
+		return
+	}
 	b.failLate(t)
 	b.trust(t)
 	b.log.Info("logs loaded", "partitions", total, "recovered.segments", p.sum.Segments, "recovered.bytes", p.sum.Bytes,
