@@ -30,6 +30,16 @@ func fillUp(t *testing.T, at string, left int64) (filler string) {
 	return filler
 }
 
+// triedAgain waits until logs for which there was no room, if there are any, have been tried so many times again.
+func triedAgain(b *broker, times int) {
+	b.t.Helper()
+	within(b.t, startMax, "logs without room are tried again", func() bool {
+		said := b.log.String()
+		return !strings.Contains(said, "logs cannot be opened for want of room") || strings.Contains(said, "logs could be opened at last") ||
+			strings.Count(said, "there is still no room for logs") >= times
+	})
+}
+
 // TestDiskFillsUpDuringRecovery kills a broker in the middle of writes, tears a log, and lets it recover beside a disk with no or little
 // room, more than once. No start may take the stop before for clean that was not: when there is room everything acknowledged is there and
 // the torn batch is not.
@@ -38,7 +48,7 @@ func TestDiskFillsUpDuringRecovery(t *testing.T) {
 		t.Run(fmt.Sprint("left=", left), func(t *testing.T) {
 			at := mount(t, "ext4", 64)
 			data := at + "/data"
-			b := start(t, 2, "log.dirs="+data, "log.segment.bytes=40000", "log.index.interval.bytes=100")
+			b := start(t, 2, "log.dirs="+data, "log.segment.bytes=40000", "log.index.interval.bytes=100", "kring.log.level=debug")
 			b.create("t", 20)
 			w := newWriter(b, "t")
 			for i := range int32(1000) {
@@ -47,13 +57,13 @@ func TestDiskFillsUpDuringRecovery(t *testing.T) {
 				}
 			}
 			stop := make(chan struct{})
-			go func() {
-				time.Sleep(20 * time.Millisecond)
-				b.cmd.Process.Kill()
-				close(stop)
-			}()
 			for i := int32(0); w.write(2000) == nil; i++ {
-				w.partition = i % 20
+				if w.partition = i % 20; i == 30 {
+					go func() { // it dies in the middle of a write, or soon after
+						b.cmd.Process.Kill()
+						close(stop)
+					}()
+				}
 			}
 			<-stop
 			b.stop(syscall.SIGKILL)
@@ -74,7 +84,7 @@ func TestDiskFillsUpDuringRecovery(t *testing.T) {
 			for round := range 3 {
 				serves := b.tryRun()
 				if serves {
-					time.Sleep(time.Duration(round) * 700 * time.Millisecond)
+					triedAgain(b, round)
 					b.stop([]syscall.Signal{syscall.SIGTERM, syscall.SIGKILL, syscall.SIGTERM}[round])
 				}
 				said := b.log.String()

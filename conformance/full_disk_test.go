@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -86,7 +85,7 @@ func (w *writer) goesOn() {
 // dirs that cannot be written.
 func (b *broker) tryRun() bool {
 	b.t.Helper()
-	b.log = new(bytes.Buffer)
+	b.log = new(journal)
 	b.cmd = exec.Command(stage.Kring(b.t), b.args...)
 	b.cmd.Dir, b.cmd.Stdout, b.cmd.Stderr = b.dir, b.log, b.log
 	if err := b.cmd.Start(); err != nil {

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -52,7 +51,7 @@ type broker struct {
 	addr  string
 	dir   string
 	args  []string
-	log   *bytes.Buffer
+	log   *journal
 	done  chan error
 	kafka bool
 }
@@ -95,7 +94,7 @@ func (b *broker) run() {
 		b.runKafka()
 		return
 	}
-	b.log = new(bytes.Buffer)
+	b.log = new(journal)
 	b.cmd = exec.Command(stage.Kring(b.t), b.args...)
 	b.cmd.Dir = b.dir
 	b.cmd.Stdout, b.cmd.Stderr = b.log, b.log

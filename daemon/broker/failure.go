@@ -353,6 +353,9 @@ func (u *unmade) retry(t *ring.Task, b *Broker) {
 		}
 	}
 	b.failLate(t)
+	if len(u.order) > 0 {
+		b.log.Debug("there is still no room for logs", "partitions", len(u.order))
+	}
 	if len(back) > 0 && !b.stopping {
 		b.log.Info("logs could be opened at last", "partitions", len(back))
 		b.ctl.ReplicasBack(back)
