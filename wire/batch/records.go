@@ -110,26 +110,33 @@ func (r *Records) Next() bool {
 		}
 		return false
 	}
-	next, delta, offsetDelta, _, ok := skim(r.body, r.at)
-	if !ok {
+	size, at := varint(r.body, r.at)
+	if at < 0 || size < fieldsAfterLength || int(size) > len(r.body)-at {
 		r.Err = ErrRecord
 		return false
 	}
-	r.left--
-	rec := Record{Offset: r.h.BaseOffset() + int64(offsetDelta), Size: next - r.at}
+	next := at + int(size)
+	b, rec := r.body[:next], &r.Record
+	delta, at := varlong(b, at+1)
+	offsetDelta, at := varint(b, at)
+	tail := at
+	rec.Key, at = field(b, at)
+	rec.Value, at = field(b, at)
+	if rec.HeaderCount, rec.headers = 0, nil; at != next-1 || b[at] != 0 { // most records have none
+		if !skimHeaders(b, at) {
+			r.Err = ErrRecord
+			return false
+		}
+		var n int32
+		n, at = varint(b, at)
+		rec.HeaderCount, rec.headers = int(n), b[at:]
+	}
+	rec.Offset, rec.Size, rec.tail = r.h.BaseOffset()+int64(offsetDelta), next-r.at, b[tail:]
 	if rec.Timestamp = r.h.BaseTimestamp() + delta; r.h.LogAppendTime() {
 		rec.Timestamp = r.h.MaxTimestamp()
 	}
-	// skim has checked every length: nothing below can fail.
-	_, at := varint(r.body, r.at)
-	_, at = varlong(r.body, at+1)
-	_, at = varint(r.body, at)
-	rec.tail = r.body[at:next]
-	rec.Key, at = field(r.body, at)
-	rec.Value, at = field(r.body, at)
-	n, at := varint(r.body, at)
-	rec.HeaderCount, rec.headers = int(n), r.body[at:next]
-	r.Record, r.at = rec, next
+	r.left--
+	r.at = next
 	return true
 }
 
