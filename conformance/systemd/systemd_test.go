@@ -50,6 +50,7 @@ func TestService(t *testing.T) {
 		{"reload takes what may change", reloads},
 		{"killed broker is back with its records", killed},
 		{"start waits until the broker serves", waits},
+		{"start gets the time it needs", extended},
 		{"frozen process is started anew", frozen},
 		{"stuck loop is found and started anew", stuck},
 		{"kernel that refuses io_uring is named, once", refused},
@@ -246,6 +247,48 @@ func waits(t *testing.T, b *box) {
 	b.kring("", "topics", "list") // at once
 	for i := range 4 {
 		b.kring("", "topics", "delete", fmt.Sprint("many-", i))
+	}
+}
+
+// extended lets a recovery take longer than TimeoutStartSec, by holding the process still for most of the time: since it gets on whenever it
+// may, it asks for more time, and gets it.
+func extended(t *testing.T, b *box) {
+	for i := range 4 {
+		b.kring("", "topics", "create", fmt.Sprint("slow-", i), "-p", "1000")
+	}
+	b.dropIn(t, "Restart=no\nTimeoutStartSec=7s")
+	b.ok("systemctl", "kill", "-s", "KILL", "kring")
+	b.eventually("the end", func() bool { return b.show("ActiveState") == "failed" })
+	b.ok("systemctl", "reset-failed", "kring")
+	begun := time.Now()
+	b.ok("systemctl", "start", "--no-block", "kring")
+	signal := func(name string) { b.run("systemctl", "kill", "-s", name, "kring") }
+	b.eventually("the recovery", func() bool {
+		signal("STOP")
+		now := b.ok("systemctl", "show", "-p", "ActiveState", "-p", "StatusText", "kring.service")
+		if strings.Contains(now, "ActiveState=active\n") {
+			t.Fatal("the start is over too soon to be looked at")
+		}
+		if strings.Contains(now, "StatusText=recovering logs: ") {
+			return true
+		}
+		signal("CONT")
+		return false
+	})
+	for _, at := range []time.Duration{5400, 5800, 6200} { // it asks every five seconds
+		time.Sleep(time.Until(begun.Add(at * time.Millisecond)))
+		signal("CONT")
+		signal("STOP")
+	}
+	time.Sleep(time.Until(begun.Add(9 * time.Second)))
+	if got := b.show("ActiveState"); got != "activating" {
+		t.Errorf("after nine seconds the service is %s", got)
+	}
+	signal("CONT")
+	b.eventually("the start", func() bool { return b.show("ActiveState") == "active" })
+	b.kring("", "topics", "list")
+	for i := range 4 {
+		b.kring("", "topics", "delete", fmt.Sprint("slow-", i))
 	}
 }
 
