@@ -30,6 +30,7 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 	counts := map[string]int{}
 	var topicNames []string
 	var anew names
+	settings := b.settingsByTopic()
 	for i := range parts {
 		o := &orders[i]
 		o.LeaderState = parts[i]
@@ -45,7 +46,7 @@ func (b *Broker) becomeLeader(parts []controller.LeaderState, done func([]error)
 			o.options = o.dir.Options(p)
 			o.missing = o.dir.failed != nil
 		}
-		o.at, o.settings, o.mark = p, b.settingsOf(o.Topic, o.Config), b.marks[p]
+		o.at, o.settings, o.mark = p, *settings(o.Topic, o.Config), b.marks[p]
 		if o.fresh { // what the last stop noted was of another topic of this name
 			o.options.RecoveryPoint, o.options.LogStart, o.options.Cleaned = 0, 0, 0
 		}

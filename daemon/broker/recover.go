@@ -17,6 +17,7 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 	work := make([][]opening, len(b.shards))
 	total := 0
 	var strangers names
+	settings := b.settingsByTopic()
 	for _, d := range b.dirs {
 		for _, p := range d.Partitions() {
 			_, known := ids[p.Topic]
@@ -29,7 +30,7 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 			b.occupy(p, d)
 			s := b.shardOf(p)
 			o := opening{at: p, dir: d, options: d.Options(p)}
-			o.options.Config = b.settingsOf(p.Topic, configs[p.Topic]).log
+			o.options.Config = settings(p.Topic, configs[p.Topic]).log
 			work[s.id] = append(work[s.id], o)
 			total++
 		}

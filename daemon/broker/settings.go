@@ -48,6 +48,17 @@ func (b *Broker) settingsOf(topic string, own metadata.Config) settings {
 	}
 }
 
+// settingsByTopic is settingsOf for many partitions, of which those of a topic come together and have the same settings.
+func (b *Broker) settingsByTopic() func(topic string, own metadata.Config) *settings {
+	last, of := settings{}, ""
+	return func(topic string, own metadata.Config) *settings {
+		if topic != of {
+			last, of = b.settingsOf(topic, own), topic
+		}
+		return &last
+	}
+}
+
 func overrides(c metadata.Config) map[string]string {
 	m := make(map[string]string, len(c))
 	for _, s := range c {
