@@ -19,6 +19,7 @@ const day = 24 * 3600 * 1000
 // edged are topics at the edges of their settings: when they roll and index, what they take, whose clock they use, what they forget.
 func (s *story) edged() {
 	s.create("append-time", 1, "message.timestamp.type", "LogAppendTime", "segment.bytes", "8000", "index.interval.bytes", "300")
+	s.create("append-time-compacted", 1, "message.timestamp.type", "LogAppendTime", "segment.bytes", "6000", "index.interval.bytes", "300")
 	s.create("append-time-roll", 1, "message.timestamp.type", "LogAppendTime", "segment.ms", "200")
 	s.create("bounds", 1, "message.timestamp.before.max.ms", fmt.Sprint(3*3600*1000), "message.timestamp.after.max.ms", "600000")
 	s.create("roll-1ms", 1, "segment.ms", "1")
@@ -39,7 +40,7 @@ func (s *story) edged() {
 }
 
 func init() {
-	for topic, n := range map[string]int32{"append-time": 1, "append-time-roll": 1, "bounds": 1, "roll-1ms": 1, "jitter": 1, "index-each": 1,
+	for topic, n := range map[string]int32{"append-time": 1, "append-time-compacted": 1, "append-time-roll": 1, "bounds": 1, "roll-1ms": 1, "jitter": 1, "index-each": 1,
 		"index-none": 1, "index-full": 2, "index-tiny": 1, "small": 1, "small-segments": 1, "synced-by-3": 1, "prealloc-empty": 1, "by-size": 1, "by-time": 1,
 		"all-old": 1, "cut-off": 4} {
 		parts[topic] = n

@@ -68,10 +68,15 @@ func twins(t *testing.T, loops int) {
 	s.truncate()
 }
 
-// TestDifferencesAreNeeded comes last: no line of the table may be one that is never needed.
+// TestDifferencesAreNeeded comes last: every kind of file was compared, and no line of the table may be one that is never needed.
 func TestDifferencesAreNeeded(t *testing.T) {
 	if len(needed) == 0 {
 		t.Skip("nothing was compared")
+	}
+	for _, kind := range kinds {
+		if !compared[kind] && !t.Failed() {
+			t.Errorf("no file %s was compared", kind)
+		}
 	}
 	for _, d := range differences {
 		if !needed[d] && !t.Failed() {

@@ -18,7 +18,7 @@ var parts = map[string]int32{"codecs": 5, "rolls": 1, "rolls-time": 1, "idem": 1
 	"compacted": 1, "txn": 2, "txn-week": 1}
 
 // transactional are those in which transactions are.
-var transactional = map[string]bool{"txn": true, "txn-week": true, "compacted": true, "append-time": true}
+var transactional = map[string]bool{"txn": true, "txn-week": true, "compacted": true, "append-time": true, "append-time-compacted": true}
 
 // view compares what clients see of both brokers: offsets, times, batches, aborted transactions, producers.
 func (s *story) view(what string) {
