@@ -220,3 +220,20 @@ func TestEndBeforeTheRecoveryPointIsTold(t *testing.T) {
 		}
 	}
 }
+
+// A producer snapshot that knows of offsets behind its own is another partition's: a start makes the state of the batches instead.
+func TestSnapshotOfAnotherLog(t *testing.T) {
+	r := newRig(t, 1)
+	r.put("logdir-clean.tar.gz")
+	foreign := unpack(t, "logdir-clean.tar.gz")["logdir-clean/idem-0/00000000000000000051.snapshot"]
+	name := "/logdir-clean/txn-0/00000000000000000013.snapshot"
+	r.m.WriteFile(name, foreign)
+	var out strings.Builder
+	o := r.options("/logdir-clean/txn-0")
+	o.Clean, o.RecoveryPoint, o.Log = true, 13, lines(&out)
+	l := r.open(o)
+	if !strings.Contains(out.String(), "removing a producer snapshot that cannot be read") || !strings.Contains(out.String(), "snapshot=13") {
+		t.Errorf("said %q", out.String())
+	}
+	r.close(l)
+}

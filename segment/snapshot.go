@@ -74,7 +74,12 @@ func decodeSnapshot(b []byte, each func(*producer)) error {
 // load takes a snapshot's producers as the state as of end, without those silent for age ms before now.
 func (ps *producers) load(b []byte, end Offset, now, age int64) error {
 	fresh := producers{end: end, saved: end}
+	beyond := Offset(-1)
 	err := decodeSnapshot(b, func(p *producer) {
+		beyond = max(beyond, p.txnFirst)
+		if p.n > 0 {
+			beyond = max(beyond, p.batches[p.n-1].last)
+		}
 		if p.txnFirst < 0 && now-p.timestamp >= age {
 			return
 		}
@@ -83,6 +88,9 @@ func (ps *producers) load(b []byte, end Offset, now, age int64) error {
 		}
 		fresh.byID[p.id] = p
 	})
+	if err == nil && beyond >= end {
+		err = fmt.Errorf("%w: it knows of offset %d, which lies behind it", ErrMalformed, beyond)
+	}
 	if err != nil {
 		return err
 	}
