@@ -100,19 +100,24 @@ func (l *Log) load(t *ring.Task, o Options) error {
 	l.ExpireProducers(l.loop.UnixMilli())
 	l.durable = l.end
 	if !o.Clean || changed {
-		l.namesDirty, l.parentDirty = true, true // what the process before us named it may not have synced
-		l.durable = max(min(o.RecoveryPoint, l.end), l.segs[0].base)
-		for _, s := range l.segs {
-			if !s.synced {
-				break
-			}
-			l.durable = max(l.durable, s.next)
-		}
+		l.distrust(o.RecoveryPoint)
 	}
 	l.saveEpochs()
 	l.startFinishing()
 	l.mendMissing()
 	return nil
+}
+
+// distrust takes for durable what is below the recovery point or finished: the process before us may not have synced the rest, nor names.
+func (l *Log) distrust(point Offset) {
+	l.namesDirty, l.parentDirty = true, true
+	l.durable = max(min(point, l.end), l.segs[0].base)
+	for _, s := range l.segs {
+		if !s.synced {
+			break
+		}
+		l.durable = max(l.durable, s.next)
+	}
 }
 
 // survey lists the directory, ends what a deletion or a compaction left half done, and drops what belongs to nothing.

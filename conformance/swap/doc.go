@@ -6,9 +6,9 @@
 // is one idempotent producer, so that the record with number n must have the offset n: a lost record, a repeated one or one out of its
 // turn cannot hide.
 //
-// In Kafka's turns its own producer and franz-go's write transactions: committed ones, aborted ones, some that are open when Kafka ends. kring
-// keeps and serves them, and Kafka's coordinator ends them in its next turn. TestReadCommitted holds what clients read of transactions
-// against what they read of Kafka.
+// In Kafka's turns its own producer and franz-go's write transactions: committed ones, aborted ones, some that are open when Kafka ends.
+// kring keeps and serves them, and Kafka's coordinator ends them in its next turn. TestReadCommitted holds what clients read of
+// transactions against what they read of Kafka.
 //
 // A real ZooKeeper and Kafka are started by ../peers, which needs java and maven; the tests run where KRING_PEERS_TEST is set, and then
 // fail, never skip, when a part is missing. KRING_SWAP_ROUNDS sets the rounds: four hold each combination of stops once.
