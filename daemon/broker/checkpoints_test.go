@@ -1,8 +1,11 @@
 package broker
 
 import (
+	"fmt"
 	"testing"
 	"time"
+
+	"kring/wire"
 )
 
 // TestQuietLogsCostNoCheckpoints puts a mark into the checkpoint files of a broker that is left alone: it stays until something changes, and
@@ -55,5 +58,29 @@ func TestQuietLogsCostNoCheckpoints(t *testing.T) {
 			"cleaner-offset-checkpoint":        "0\n0\n",
 		})
 		s.stop()
+	}
+}
+
+// BenchmarkIdleHour is an hour of a broker's clocks, without a request. Two things in it go over all partitions: a look at retention, twelve
+// times, and one for directories that are gone, sixty times.
+func BenchmarkIdleHour(b *testing.B) {
+	for _, partitions := range []int32{10, 1000, 10_000} {
+		b.Run(fmt.Sprint(partitions), func(b *testing.B) {
+			s := newSim(b, 1, 1)
+			s.start()
+			c := connect(b, s)
+			for i := int32(0); i < partitions; i += 50 {
+				if code := c.createTopic(fmt.Sprint("t", i), min(partitions, 50)); code != wire.None {
+					b.Fatal(code)
+				}
+			}
+			c.close()
+			s.w.RunFor(10 * time.Minute)
+			for b.Loop() {
+				s.w.RunFor(time.Hour)
+			}
+			b.StopTimer()
+			s.stop()
+		})
 	}
 }
