@@ -38,9 +38,39 @@ func (k *cleaning) placed() error {
 	return k.placing.err
 }
 
-// finish makes what is copied and its indexes durable.
+// finish makes what is copied and its indexes durable, beside each other: that takes fewer commits of the journal.
 func (k *cleaning) finish(t *ring.Task, s *segment) error {
 	s.addTime()
+	files := []func(*ring.Task) error{
+		func(t *ring.Task) error { return k.finishLog(t, s) },
+		func(t *ring.Task) error { return k.writeIndex(t, s.path(indexSuffix), s.index.mem) },
+		func(t *ring.Task) error { return k.writeIndex(t, s.path(timeSuffix), s.times.mem) },
+	}
+	if len(s.txns) > 0 {
+		files = append(files, func(t *ring.Task) error { return k.writeIndex(t, s.path(txnSuffix), s.txns) })
+	}
+	errs, left := make([]error, len(files)), len(files)
+	var wake func()
+	for i, finish := range files {
+		ring.Go(k.l.loop, func(t *ring.Task) {
+			errs[i] = finish(t)
+			if left--; left == 0 && wake != nil {
+				wake()
+			}
+		})
+	}
+	if left > 0 {
+		t.Suspend(func(w func()) { wake = w })
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return k.stopped()
+}
+
+func (k *cleaning) finishLog(t *ring.Task, s *segment) error {
 	if err := t.Sync(s.file); err != nil {
 		return k.failed("syncing", err)
 	}
@@ -48,21 +78,14 @@ func (k *cleaning) finish(t *ring.Task, s *segment) error {
 	if err := t.SetTime(s.file, s.modMilli); err != nil {
 		return k.failed("dating", err)
 	}
-	for _, x := range []struct {
-		suffix  string
-		content []byte
-	}{{indexSuffix, s.index.mem}, {timeSuffix, s.times.mem}, {txnSuffix, s.txns}} {
-		if x.suffix == txnSuffix && len(s.txns) == 0 {
-			continue
-		}
-		if err := writeSynced(t, s.path(x.suffix)+cleanedSuffix, x.content); err != nil {
-			return k.failed("writing", err)
-		}
-		if err := k.stopped(); err != nil {
-			return err
-		}
+	return nil
+}
+
+func (k *cleaning) writeIndex(t *ring.Task, path string, content []byte) error {
+	if err := writeSynced(t, path+cleanedSuffix, content); err != nil {
+		return k.failed("writing", err)
 	}
-	return k.stopped()
+	return nil
 }
 
 // failed is an error of the disk. A full one is survived: there will be room again. Any other may be more than what is being
