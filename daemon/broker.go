@@ -15,8 +15,8 @@ func brokerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "broker [server.properties]",
 		Short: "Run a broker until SIGTERM or Ctrl-C",
-		Long: `Run a broker until SIGTERM or Ctrl-C; a second signal ends it at once, and so does the first one while logs are being recovered: the
-next start goes on with that. Under systemd SIGHUP reads the settings again:
+		Long: `Run a broker until SIGTERM or Ctrl-C; a second signal ends it at once. While logs are being recovered the first one
+does, and the next start goes on with that. Under systemd SIGHUP reads the settings again:
 those that Kafka's tools may alter at run time are put in force, of the others it is said that they wait for a restart.
 
 Settings are those of Apache Kafka's server.properties and ours below. Without a file, data goes to ./kring-data (under
