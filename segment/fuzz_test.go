@@ -136,8 +136,12 @@ func FuzzIndex(f *testing.F) {
 		_ = offsetIndex(index[:len(index)/indexEntry*indexEntry]).find(7)
 		_ = timeIndex(times[:len(times)/timeEntry*timeEntry]).find(7)
 		r := newRig(t, 1)
-		r.put("logdir-clean.tar.gz")
 		dir := "/logdir-clean/rolls-0"
+		for name, b := range golden {
+			if strings.HasPrefix("/"+name, dir+"/") {
+				r.m.WriteFile("/"+name, b)
+			}
+		}
 		r.m.WriteFile(dir+"/"+fileName(15, indexSuffix), bytes.Clone(index))
 		r.m.WriteFile(dir+"/"+fileName(15, timeSuffix), bytes.Clone(times))
 		o := r.options(dir)

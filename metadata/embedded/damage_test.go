@@ -162,6 +162,45 @@ func TestEndThatIsMissingAfterACleanStop(t *testing.T) {
 	}
 }
 
+// FuzzSealed has frames whose checksums hold, of any content, in a log and in a snapshot: they are read or damage, and nothing else.
+func FuzzSealed(f *testing.F) {
+	h := writeHistory(f, 4)
+	for i, from := range h.sizes[:3] {
+		f.Add(h.log[from+frameHead:h.sizes[i+1]], uint32(0), false)
+	}
+	tr := newTree()
+	snapshot := encodeSnapshot(tr.capture(), 0, 1)
+	_, nodes, err := readFrame(snapshot[headerSize:], headerSize)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(nodes, uint32(len(tr.nodes)), true)
+	f.Fuzz(func(t *testing.T, payload []byte, count uint32, inSnapshot bool) {
+		files := map[string][]byte{}
+		frame := func(b []byte, payload []byte, mark uint32) []byte {
+			from := len(b)
+			b = append(beginFrame(b), payload...)
+			endFrame(b[from:], int64(from), mark)
+			return b
+		}
+		if inSnapshot {
+			b := frame(appendHeader(nil, snapshotMagic, 0), payload, frameMark)
+			end := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, count), 1)
+			files[fileName(0, snapshotSuffix)] = frame(b, end, endMark)
+			files[fileName(0, logSuffix)] = appendHeader(nil, logMagic, 0)
+		} else {
+			files[fileName(0, logSuffix)] = frame(appendHeader(nil, logMagic, 0), payload, frameMark)
+		}
+		tr, err := loadFiles(files)
+		var damage *DamageError
+		if err == nil {
+			tr.text()
+		} else if !errors.As(err, &damage) {
+			t.Fatal(err)
+		}
+	})
+}
+
 // A log that is full of what looks like frames is refused in good time.
 func TestMarksWithoutEnd(t *testing.T) {
 	h := writeHistory(t, 3)
