@@ -242,7 +242,8 @@ func (v *verifier) snapshots() error {
 		case err != nil:
 			v.tell(name, -1, doNothing, "%v; a start makes the producers' state of the batches", err)
 		case beyond >= 0:
-			v.tell(name, -1, doNothing, "it knows of a record at %d, which lies behind it; a start makes the producers' state of the batches", beyond)
+			v.tell(name, -1, doNothing, "it knows of a record at %d, which lies behind it; a start makes the producers' state of the batches",
+				beyond)
 		case len(v.bases) > 0 && o == v.bases[0]:
 			_ = v.prods.load(b, o, 0, 1<<62)
 		}
