@@ -15,6 +15,9 @@ type Files struct {
 	newest *segment
 	spare  [][][]byte // emptied vectors for writes
 	idle   []*reader  // parked
+	// unsaved are the logs whose leader epochs wait to be written, by saving tasks.
+	unsaved []*Log
+	saving  int
 	// cramped are the log dirs in which there was no room lately.
 	cramped map[string]*cramped
 	mender  *Log   // makes index files anew

@@ -122,30 +122,46 @@ func (l *Log) assignEpoch(epoch int32, start Offset) {
 	}
 }
 
+// savesMost is how many logs of a loop write their leader epochs at a time: after a start all of them have a new one.
+const savesMost = 16
+
 // saveEpochs writes the leader epoch cache behind; changes that come meanwhile follow.
 func (l *Log) saveEpochs() {
 	if !l.epochsNew || l.epochsBusy || l.failed != nil || l.closed {
 		return
 	}
 	l.epochsBusy = true
+	f := l.files
+	if f.unsaved = append(f.unsaved, l); f.saving == savesMost {
+		return
+	}
+	f.saving++
 	ring.Go(l.loop, func(t *ring.Task) {
-		for l.epochsNew && l.failed == nil && !l.closed {
-			l.epochsNew = false
-			if err := t.WriteFile(l.dir, epochsFile, l.epochs.encode()); err != nil {
-				l.epochsNew = true
-				l.epochsBusy = false
-				l.notify()
-				if ring.NoSpace(err) || ring.NoDescriptors(err) {
-					l.noRoom("writing leader epochs", 0, err)
-				} else {
-					l.fail("writing leader epochs", err)
-				}
-				return // on a full disk the next change or the stop tries again
-			}
+		for len(f.unsaved) > 0 {
+			next := f.unsaved[0]
+			f.unsaved = f.unsaved[1:]
+			next.writeEpochs(t)
 		}
-		l.epochsBusy = false
-		l.notify()
+		f.saving--
 	})
+}
+
+func (l *Log) writeEpochs(t *ring.Task) {
+	var err error
+	for err == nil && l.epochsNew && l.failed == nil && !l.closed {
+		l.epochsNew = false
+		err = t.WriteFile(l.dir, epochsFile, l.epochs.encode())
+	}
+	l.epochsNew = l.epochsNew || err != nil
+	l.epochsBusy = false
+	l.notify()
+	switch {
+	case err == nil:
+	case ring.NoSpace(err), ring.NoDescriptors(err):
+		l.noRoom("writing leader epochs", 0, err) // the next change or the stop tries again
+	default:
+		l.fail("writing leader epochs", err)
+	}
 }
 
 // LatestEpoch is the last leader epoch known, -1 for none.

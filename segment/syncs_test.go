@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"fmt"
 	"path"
 	"strings"
 	"testing"
@@ -72,5 +73,36 @@ func TestLogLeftAloneIsNotSynced(t *testing.T) {
 		if counts[what] == 0 {
 			t.Errorf("after an append closing does not ask for %s: %v", what, counts)
 		}
+	}
+}
+
+// TestFewLogsSaveTheirEpochsAtATime gives a hundred logs a new leader epoch in one turn: few of them have a file open for it, and all get it.
+func TestFewLogsSaveTheirEpochsAtATime(t *testing.T) {
+	r := newRig(t, 7)
+	var logs []*Log
+	for i := range 100 {
+		logs = append(logs, r.open(r.options(fmt.Sprint("/data/t-", i))))
+	}
+	open, most, saved := 0, 0, 0
+	r.m.Faults.Saw = func(what, name string) {
+		switch what + path.Base(name) {
+		case "open" + epochsFile + tmpSuffix:
+			open++
+			most = max(most, open)
+		case "rename" + epochsFile + tmpSuffix, "rename" + epochsFile:
+			open--
+			saved++
+		}
+	}
+	r.do("new epochs", func(task *ring.Task) {
+		for _, l := range logs {
+			l.AssignEpoch(5)
+		}
+		for _, l := range logs {
+			l.until(task, func() bool { return !l.epochsBusy })
+		}
+	})
+	if most > savesMost || saved != len(logs) {
+		t.Errorf("%d files were open at a time, %d of %d were written", most, saved, len(logs))
 	}
 }
