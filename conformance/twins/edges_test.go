@@ -39,13 +39,10 @@ func (s *story) edged() {
 	s.create("gone-long", 2, "segment.bytes", "4096", "index.interval.bytes", "300")
 }
 
-func init() {
-	for topic, n := range map[string]int32{"append-time": 1, "append-time-compacted": 1, "append-time-roll": 1, "bounds": 1, "roll-1ms": 1, "jitter": 1, "index-each": 1,
-		"index-none": 1, "index-full": 2, "index-tiny": 1, "small": 1, "small-segments": 1, "synced-by-3": 1, "prealloc-empty": 1, "by-size": 1, "by-time": 1,
-		"all-old": 1, "cut-off": 4} {
-		parts[topic] = n
-	}
-}
+// edgedParts are their partitions.
+var edgedParts = map[string]int32{"append-time": 1, "append-time-compacted": 1, "append-time-roll": 1, "bounds": 1, "roll-1ms": 1,
+	"jitter": 1, "index-each": 1, "index-none": 1, "index-full": 2, "index-tiny": 1, "small": 1, "small-segments": 1, "synced-by-3": 1,
+	"prealloc-empty": 1, "by-size": 1, "by-time": 1, "all-old": 1, "cut-off": 4}
 
 // sized is a batch of one record that has n bytes in all.
 func sized(t *testing.T, n int, ms int64) batch {

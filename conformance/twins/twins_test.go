@@ -36,7 +36,7 @@ func twins(t *testing.T, loops int) {
 	s.transactions(0)
 	s.compacted(0)
 	s.commits()
-	s.view("before the first stop")
+	s.glance("before the first stop")
 	s.halt(syscall.SIGTERM)
 	s.compare("after a clean stop")
 	s.begin()
@@ -62,7 +62,7 @@ func twins(t *testing.T, loops int) {
 	s.clean() // the time of the first cleaning's tombstones is over
 	s.finish(1)
 	s.transactions(2)
-	s.view("after a cleaning of the other's files")
+	s.glance("after a cleaning of the other's files")
 	s.halt(syscall.SIGTERM)
 	s.compare("after a cleaning of the other's files and a clean stop")
 	s.truncate()
