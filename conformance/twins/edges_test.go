@@ -18,6 +18,7 @@ const day = 24 * 3600 * 1000
 
 // edged are topics at the edges of their settings: when they roll and index, what they take, whose clock they use, what they forget.
 func (s *story) edged() {
+	s.wide = true
 	s.create("append-time", 1, "message.timestamp.type", "LogAppendTime", "segment.bytes", "8000", "index.interval.bytes", "300")
 	s.create("append-time-compacted", 1, "message.timestamp.type", "LogAppendTime", "segment.bytes", "6000", "index.interval.bytes", "300")
 	s.create("append-time-roll", 1, "message.timestamp.type", "LogAppendTime", "segment.ms", "200")
@@ -31,7 +32,6 @@ func (s *story) edged() {
 	s.create("small", 1, "max.message.bytes", "1000", "segment.bytes", "2000", "index.interval.bytes", "10")
 	s.create("small-segments", 1, "max.message.bytes", "5000", "segment.bytes", "2000", "index.interval.bytes", "10")
 	s.create("synced-by-3", 1, "flush.messages", "3", "segment.bytes", "4096")
-	s.create("prealloc-empty", 1, "preallocate", "true", "segment.bytes", "30000")
 	s.create("by-size", 1, "segment.bytes", "4096")
 	s.create("by-time", 1, "segment.bytes", "4096")
 	s.create("all-old", 1, "segment.bytes", "4096")
@@ -42,7 +42,7 @@ func (s *story) edged() {
 // edgedParts are their partitions.
 var edgedParts = map[string]int32{"append-time": 1, "append-time-compacted": 1, "append-time-roll": 1, "bounds": 1, "roll-1ms": 1,
 	"jitter": 1, "index-each": 1, "index-none": 1, "index-full": 2, "index-tiny": 1, "small": 1, "small-segments": 1, "synced-by-3": 1,
-	"prealloc-empty": 1, "by-size": 1, "by-time": 1, "all-old": 1, "cut-off": 4}
+	"by-size": 1, "by-time": 1, "all-old": 1, "cut-off": 4}
 
 // sized is a batch of one record that has n bytes in all.
 func sized(t *testing.T, n int, ms int64) batch {

@@ -51,6 +51,7 @@ type story struct {
 	twins  []*twin
 	base   int64 // the first records' timestamp, Unix ms
 	killed bool  // how the brokers were stopped last
+	wide   bool  // the topics of edged are there
 	begun  time.Time
 }
 

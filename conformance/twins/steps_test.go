@@ -9,6 +9,7 @@ func (s *story) topics() {
 	s.create("idem", 1, "segment.bytes", "4096")
 	s.create("deleted", 1, "segment.bytes", "4096")
 	s.create("prealloc", 1, "preallocate", "true", "segment.bytes", "30000")
+	s.create("prealloc-empty", 1, "preallocate", "true", "segment.bytes", "30000")
 	s.create("synced", 1, "flush.messages", "1", "segment.bytes", "30000")
 	s.create("gone", 1)
 	s.create("empty", 2)

@@ -14,8 +14,8 @@ import (
 )
 
 // parts are the partitions whose view is compared.
-var parts = map[string]int32{"codecs": 5, "rolls": 1, "rolls-time": 1, "idem": 1, "deleted": 1, "prealloc": 1, "synced": 1, "empty": 2,
-	"compacted": 1, "txn": 2, "txn-week": 1}
+var parts = map[string]int32{"codecs": 5, "rolls": 1, "rolls-time": 1, "idem": 1, "deleted": 1, "prealloc": 1, "prealloc-empty": 1, "synced": 1,
+	"empty": 2, "compacted": 1, "txn": 2, "txn-week": 1}
 
 // transactional are those in which transactions are.
 var transactional = map[string]bool{"txn": true, "txn-week": true, "compacted": true, "append-time": true, "append-time-compacted": true}
@@ -23,7 +23,7 @@ var transactional = map[string]bool{"txn": true, "txn-week": true, "compacted": 
 // view compares what clients see of both brokers: offsets, times, batches, aborted transactions, producers.
 func (s *story) view(what string) {
 	s.t.Helper()
-	if !long() {
+	if s.wide && !long() {
 		s.viewOf(what, edgedParts)
 	}
 	s.glance(what)
@@ -32,7 +32,7 @@ func (s *story) view(what string) {
 // glance is view without the topics of edged, but in the long form.
 func (s *story) glance(what string) {
 	s.t.Helper()
-	if long() {
+	if s.wide && long() {
 		s.viewOf(what, edgedParts)
 	}
 	s.viewOf(what, parts)
