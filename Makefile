@@ -49,13 +49,15 @@ conformance: tools build
 suites: tools build
 	KRING=$(CURDIR)/bin/kring SUITES=$${SUITES:-all} LOOPS=$${LOOPS:-1,2,4} $(GO) test -count=1 -timeout 90m -run TestSuites -v ./conformance/suites
 
-# A data directory from Kafka to kring and back under load, ROUNDS times (4 of them are in make conformance).
+# A data directory from Kafka to kring and back under load, ROUNDS times (4 of them are in make conformance); then one with transactions.
+# Each client reads it from either.
 swap: tools build
-	KRING=$(CURDIR)/bin/kring KRING_PEERS_TEST=1 KRING_SWAP_ROUNDS=$${ROUNDS:-10} $(GO) test -count=1 -timeout 40m -run TestSwap -v ./conformance/swap
+	KRING=$(CURDIR)/bin/kring KRING_PEERS_TEST=1 KRING_SWAP_ROUNDS=$${ROUNDS:-10} $(GO) test -count=1 -timeout 40m -run 'TestSwap|TestReadCommitted' -v ./conformance/swap
 
 # The same requests, crashes and damage to a live Kafka and to kring, and every file compared; most of it is in make conformance too.
+# With 1, 2 and 4 loops.
 twins: tools build
-	KRING=$(CURDIR)/bin/kring TWINS=long $(GO) test -count=1 -timeout 20m -v ./conformance/twins
+	KRING=$(CURDIR)/bin/kring TWINS=long $(GO) test -count=1 -timeout 40m -v ./conformance/twins
 
 # The power is cut CUTS times at random moments of a logged disk, on ext4 and on XFS.
 power: tools build
