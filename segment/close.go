@@ -32,7 +32,9 @@ func (l *Log) Close(t *ring.Task) error {
 	err := l.Flush(t)
 	if err == nil {
 		l.until(t, func() bool { return l.still() || l.failed != nil })
-		err = l.closeCleanly(t)
+		if err = l.Failed(); err == nil { // else a rolled segment may lack its indexes, and nothing is to vouch for it
+			err = l.closeCleanly(t)
+		}
 	}
 	l.Abandon()
 	return err

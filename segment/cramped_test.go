@@ -89,3 +89,21 @@ func TestNoDescriptorForARoll(t *testing.T) {
 		})
 	}
 }
+
+// TestStopWithoutRoomForARolledSegment: the stop is not clean, and the next start reads the segment whose transactions are not on file.
+func TestStopWithoutRoomForARolledSegment(t *testing.T) {
+	r := newRig(t, 1)
+	l := r.open(r.options("/data/t-0"))
+	r.append(l, records(1, 1000, "v"))
+	r.on(func() { l.segs[0].txnDirty = true })
+	r.m.FailNext("open", txnSuffix, 0, 1<<20, syscall.ENOSPC)
+	r.do("close", func(t *ring.Task) {
+		l.Roll()
+		if err := l.Close(t); !errors.Is(err, ErrOffline) {
+			r.tb.Errorf("close: %v", err)
+		}
+	})
+	if p, end := l.RecoveryPoint(), l.segs[0].next; p >= end {
+		t.Errorf("the recovery point is %d, though the segment up to %d is not finished", p, end)
+	}
+}
