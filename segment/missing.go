@@ -17,7 +17,7 @@ type traces struct {
 	going   bool     // a deletion or a cleaning was under way
 }
 
-// tracesIn looks at a directory before anything in it is settled.
+// tracesIn looks at a directory before anything in it is settled; entries are sorted by name.
 func tracesIn(entries []ring.Entry) (x traces) {
 	for _, e := range entries {
 		base, suffix, ok := parseName(e.Name)
@@ -25,11 +25,13 @@ func tracesIn(entries []ring.Entry) (x traces) {
 		case !ok:
 		case strings.HasSuffix(suffix, deletedSuffix), strings.HasSuffix(suffix, swapSuffix), strings.HasSuffix(suffix, cleanedSuffix):
 			x.going = true
-		case suffix == indexSuffix && !slices.ContainsFunc(entries, func(o ring.Entry) bool { return o.Name == fileName(base, logSuffix) }):
-			x.orphans = append(x.orphans, base)
+		case suffix == indexSuffix:
+			byName := func(o ring.Entry, name string) int { return strings.Compare(o.Name, name) }
+			if _, there := slices.BinarySearchFunc(entries, fileName(base, logSuffix), byName); !there {
+				x.orphans = append(x.orphans, base)
+			}
 		}
 	}
-	slices.Sort(x.orphans)
 	return x
 }
 
