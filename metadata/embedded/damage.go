@@ -58,13 +58,16 @@ func torn(rest []byte, at int64) bool {
 	case zeros > 0: // the sector in which the frame begins was not written, others were
 		return (at+int64(zeros))/sector > at/sector && !bytes.Contains(rest, binary.BigEndian.AppendUint32(nil, frameMark))
 	}
-	var head [frameHead]byte
-	binary.BigEndian.PutUint32(head[:], frameMark)
-	if n := min(len(rest), 4); !bytes.Equal(rest[:n], head[:n]) {
+	mark := binary.BigEndian.AppendUint32(nil, frameMark)
+	first := min(sector-int(at%sector), len(rest)) // bytes in the sector in which the frame begins
+	if n := min(first, len(mark)); !bytes.Equal(rest[:n], mark[:n]) {
 		return false
 	}
-	if len(rest) < frameHead {
+	if len(rest) < frameHead || first < frameHead && lacksSector(rest[:min(first+sector, len(rest))], at) {
 		return true
+	}
+	if !bytes.HasPrefix(rest, mark) {
+		return false
 	}
 	n := int64(binary.BigEndian.Uint32(rest[4:]))
 	if left := int64(len(rest) - frameHead); n > maxFrame || left > n {
@@ -110,6 +113,9 @@ func setAside(t *ring.Task, dir string, e *ending, o Options) error {
 				err = t.Sync(f)
 			}
 			f.Close()
+			if err != nil {
+				_ = t.Remove(name) // or each start beside a full disk would leave another one
+			}
 		}
 		if err == nil {
 			err = t.SyncDir(dir)

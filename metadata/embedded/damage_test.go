@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"kring/metadata"
@@ -85,6 +86,24 @@ func TestDamagedEndIsSetAside(t *testing.T) {
 	}
 }
 
+// A start that has no room to set bytes aside fails, and leaves no piece of them: the next may have room.
+func TestNoRoomToSetAside(t *testing.T) {
+	h := writeHistory(t, 3)
+	b := newBench(1)
+	log := append(bytes.Clone(h.log), "what is this?"...)
+	b.m.WriteFile(dir+"/"+h.file, log)
+	b.m.FailNext("sync", damagedSuffix, 0, 1, syscall.ENOSPC)
+	if err := b.start(t); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	if files := b.contents(t); len(files) != 1 || !bytes.Equal(files[h.file], log) {
+		t.Errorf("%d files are there, the log as it was: %v", len(files), bytes.Equal(files[h.file], log))
+	}
+	if err := b.start(t); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // What a power cut leaves is cut off without a word, unless the stop was clean: then nothing was being written.
 func TestTornEndIsCutQuietly(t *testing.T) {
 	b := newBench(3)
@@ -124,6 +143,30 @@ func TestTornEndIsCutQuietly(t *testing.T) {
 				t.Errorf("after a clean stop: tree as expected: %v; said %q; %d files", tree == h.trees[2], said, len(files))
 			}
 		})
+	}
+}
+
+// Wherever in a sector a frame begins, and whichever of its sectors a power cut keeps from the disk, it is a torn write.
+func TestTornWhereverItBegins(t *testing.T) {
+	for at := range int64(sector) {
+		frame := append(beginFrame(nil), bytes.Repeat([]byte{'x'}, 3*sector)...)
+		endFrame(frame, at, frameMark)
+		pieces := (int(at) + len(frame) + sector - 1) / sector
+		for lacking := 1; lacking < 1<<pieces; lacking++ {
+			rest := bytes.Clone(frame)
+			for i := range pieces {
+				if lacking>>i&1 != 0 {
+					clear(rest[max(i*sector-int(at), 0):min((i+1)*sector-int(at), len(rest))])
+				}
+			}
+			if !torn(rest, at) {
+				t.Fatalf("a frame at %d without the sectors %b is no torn write", at, lacking)
+			}
+		}
+		frame[0] ^= 1
+		if torn(frame, at) {
+			t.Fatalf("a frame at %d with another mark is a torn write", at)
+		}
 	}
 }
 
