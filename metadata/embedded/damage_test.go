@@ -99,6 +99,7 @@ func TestNoRoomToSetAside(t *testing.T) {
 	if files := b.contents(t); len(files) != 1 || !bytes.Equal(files[h.file], log) {
 		t.Errorf("%d files are there, the log as it was: %v", len(files), bytes.Equal(files[h.file], log))
 	}
+	b.m.Kill()
 	if err := b.start(t); err != nil {
 		t.Fatal(err)
 	}
