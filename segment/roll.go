@@ -127,7 +127,7 @@ func (l *Log) finish(t *ring.Task, segs []*segment) error {
 }
 
 // beside runs each of jobs for each of segs, side by side. The error is that of the first job that has one for a segment that is still in
-// the log, and which of them that was.
+// the log, and which of them that was; from the second job on, one that does not pass comes before a want of room.
 func (l *Log) beside(t *ring.Task, segs []*segment, jobs ...func(s *segment, t *ring.Task) error) (job int, err error) {
 	errs := make([]error, len(segs)*len(jobs))
 	left := len(errs)
@@ -145,12 +145,16 @@ func (l *Log) beside(t *ring.Task, segs []*segment, jobs ...func(s *segment, t *
 	if left > 0 {
 		t.Suspend(func(w func()) { wake = w })
 	}
-	for i, err := range errs {
-		if err != nil && !segs[i%len(segs)].gone {
-			return i / len(segs), err
+	passes := func(err error) bool { return ring.NoSpace(err) || ring.NoDescriptors(err) }
+	for i, e := range errs {
+		if e == nil || segs[i%len(segs)].gone {
+			continue
+		}
+		if err == nil || job > 0 && passes(err) && !passes(e) { // or what a failed sync may have lost would be tried again
+			job, err = i/len(segs), e
 		}
 	}
-	return 0, nil
+	return job, err
 }
 
 // syncFinal makes the bytes and the final sizes of closed segments durable, and what stands beside them: all of it is asked for at once,

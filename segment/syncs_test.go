@@ -1,9 +1,11 @@
 package segment
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"strings"
+	"syscall"
 	"testing"
 
 	"kring/ring"
@@ -104,5 +106,22 @@ func TestFewLogsSaveTheirEpochsAtATime(t *testing.T) {
 	})
 	if most > savesMost || saved != len(logs) {
 		t.Errorf("%d files were open at a time, %d of %d were written", most, saved, len(logs))
+	}
+}
+
+// TestFailedSyncBesideWantOfRoom: what failed for good is not tried again as if it had been for want of room.
+func TestFailedSyncBesideWantOfRoom(t *testing.T) {
+	r := newRig(t, 8)
+	o := r.options("/data/t-0")
+	l := r.open(o)
+	r.append(l, records(1, 1000, "v"))
+	r.m.FailNext("open", timeSuffix, 0, 1, syscall.ENOSPC)
+	r.m.FailNext("sync", snapshotSuffix, 0, 1, syscall.EIO)
+	r.do("roll", func(t *ring.Task) {
+		l.Roll()
+		l.until(t, func() bool { return l.segs[0].synced || l.failed != nil })
+	})
+	if err := l.Failed(); !errors.Is(err, syscall.EIO) {
+		t.Errorf("after a failed sync: %v", err)
 	}
 }
