@@ -201,7 +201,8 @@ func (d *Dir) list(t *ring.Task) error {
 	return nil
 }
 
-// readCheckpoints reads one file; a malformed one counts as empty, which costs a longer recovery and nothing else.
+// readCheckpoints reads one file; a malformed one counts as empty, as in Kafka. That costs a longer recovery and a cleaning, and shows
+// records again that were deleted in a segment's middle.
 func (d *Dir) readCheckpoints(t *ring.Task, name string, into *map[Partition]Offset) error {
 	b, err := t.ReadFile(d.path+"/"+name, checkpointMax)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -129,22 +129,12 @@ func (l *Log) finish(t *ring.Task, segs []*segment) error {
 // beside runs each of jobs for each of segs, side by side. The error is that of the first job that has one for a segment that is still in
 // the log, and which of them that was; from the second job on, one that does not pass comes before a want of room.
 func (l *Log) beside(t *ring.Task, segs []*segment, jobs ...func(s *segment, t *ring.Task) error) (job int, err error) {
-	errs := make([]error, len(segs)*len(jobs))
-	left := len(errs)
-	var wake func()
-	for i := range errs {
-		ring.Go(l.loop, func(t *ring.Task) {
-			if s := segs[i%len(segs)]; !s.gone {
-				errs[i] = jobs[i/len(segs)](s, t)
-			}
-			if left--; left == 0 && wake != nil {
-				wake()
-			}
-		})
-	}
-	if left > 0 {
-		t.Suspend(func(w func()) { wake = w })
-	}
+	errs := l.sideBySide(t, len(segs)*len(jobs), func(t *ring.Task, i int) error {
+		if s := segs[i%len(segs)]; !s.gone {
+			return jobs[i/len(segs)](s, t)
+		}
+		return nil
+	})
 	passes := func(err error) bool { return ring.NoSpace(err) || ring.NoDescriptors(err) }
 	for i, e := range errs {
 		if e == nil || segs[i%len(segs)].gone {
@@ -155,6 +145,24 @@ func (l *Log) beside(t *ring.Task, segs []*segment, jobs ...func(s *segment, t *
 		}
 	}
 	return job, err
+}
+
+// sideBySide runs fn for 0 to n-1, each in a task of its own, and waits for all.
+func (l *Log) sideBySide(t *ring.Task, n int, fn func(t *ring.Task, i int) error) []error {
+	errs, left := make([]error, n), n
+	var wake func()
+	for i := range n {
+		ring.Go(l.loop, func(t *ring.Task) {
+			errs[i] = fn(t, i)
+			if left--; left == 0 && wake != nil {
+				wake()
+			}
+		})
+	}
+	if left > 0 {
+		t.Suspend(func(w func()) { wake = w })
+	}
+	return errs
 }
 
 // syncFinal makes the bytes and the final sizes of closed segments durable, and what stands beside them: all of it is asked for at once,
