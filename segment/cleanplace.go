@@ -49,20 +49,7 @@ func (k *cleaning) finish(t *ring.Task, s *segment) error {
 	if len(s.txns) > 0 {
 		files = append(files, func(t *ring.Task) error { return k.writeIndex(t, s.path(txnSuffix), s.txns) })
 	}
-	errs, left := make([]error, len(files)), len(files)
-	var wake func()
-	for i, finish := range files {
-		ring.Go(k.l.loop, func(t *ring.Task) {
-			errs[i] = finish(t)
-			if left--; left == 0 && wake != nil {
-				wake()
-			}
-		})
-	}
-	if left > 0 {
-		t.Suspend(func(w func()) { wake = w })
-	}
-	for _, err := range errs {
+	for _, err := range k.l.sideBySide(t, len(files), func(t *ring.Task, i int) error { return files[i](t) }) {
 		if err != nil {
 			return err
 		}
