@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"kring/ring"
 )
@@ -68,6 +69,10 @@ func Repair(t *ring.Task, o Options, h *Health, all bool) error {
 // RepairCheckpoints puts an empty file in the place of each checkpoint file of a log dir that cannot be read, as a start does, and keeps it
 // under another name. Nobody may use the log dir. It says what it did, or, if dry is set, would do.
 func RepairCheckpoints(t *ring.Task, dir string, dry bool) (steps []string, err error) {
+	entries, err := t.List(dir)
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range checkpointFiles {
 		b, err := t.ReadFile(dir+"/"+name, checkpointMax)
 		if err == nil {
@@ -78,11 +83,15 @@ func RepairCheckpoints(t *ring.Task, dir string, dry bool) (steps []string, err 
 		} else if !unreadable(err) {
 			return steps, err
 		}
-		steps = append(steps, fmt.Sprintf("rename %s to %s, and put an empty one in its place", name, name+damagedSuffix))
+		aside := name + damagedSuffix
+		for n := 1; slices.ContainsFunc(entries, func(e ring.Entry) bool { return e.Name == aside }); n++ { // of an earlier repair
+			aside = fmt.Sprintf("%s.%d%s", name, n, damagedSuffix)
+		}
+		steps = append(steps, fmt.Sprintf("rename %s to %s, and put an empty one in its place", name, aside))
 		if dry {
 			continue
 		}
-		if err := t.Rename(dir+"/"+name, dir+"/"+name+damagedSuffix); err != nil {
+		if err := t.Rename(dir+"/"+name, dir+"/"+aside); err != nil {
 			return steps, err
 		}
 		if err := t.WriteFile(dir, name, encodeCheckpoints(nil)); err != nil {

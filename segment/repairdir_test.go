@@ -71,6 +71,17 @@ func TestRepairOfCheckpoints(t *testing.T) {
 			}
 		}
 	}
+	r.m.WriteFile("/d/"+recoveryFile, []byte("again"))
+	r.do("repair", func(task *ring.Task) {
+		if _, err := RepairCheckpoints(task, "/d", false); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, content := range map[string]string{recoveryFile + damagedSuffix: "what", recoveryFile + ".1" + damagedSuffix: "again"} {
+		if b, err := r.m.ReadFile("/d/" + name); err != nil || string(b) != content {
+			t.Errorf("after two repairs %s is %q, %v", name, b, err)
+		}
+	}
 }
 
 // holes is a file of zeros behind head, of which only head may be read.
