@@ -47,10 +47,6 @@ func (m *member) metadata(protocol string) []byte {
 	return nil
 }
 
-func (m *member) supports(protocol string) bool {
-	return slices.ContainsFunc(m.protocols, func(p Protocol) bool { return p.Name == protocol })
-}
-
 // matches says whether the member would change nothing by joining with these protocols.
 func (m *member) matches(protocols []Protocol) bool {
 	return slices.EqualFunc(m.protocols, protocols, func(a, b Protocol) bool {

@@ -115,18 +115,6 @@ func (l *leader) advance() bool {
 	return true
 }
 
-// check compares the leader epoch a caller believes in with ours (KIP-320).
-func (l *leader) check(epoch int32) error {
-	switch {
-	case epoch == NoEpoch || epoch == l.epoch:
-		return nil
-	case epoch < l.epoch:
-		return ErrFencedEpoch
-	default:
-		return ErrUnknownEpoch
-	}
-}
-
 func has(ids []int32, id int32) bool {
 	for _, i := range ids {
 		if i == id {

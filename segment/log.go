@@ -287,8 +287,6 @@ func (l *Log) refuseUnwritten(err error) {
 
 func (l *Log) warn(text string, args ...any) { l.logAt(slog.LevelWarn, text, args...) }
 
-func (l *Log) info(text string, args ...any) { l.logAt(slog.LevelInfo, text, args...) }
-
 func (l *Log) logAt(level slog.Level, text string, args ...any) {
 	if l.log != nil {
 		l.log.With("log", l.dir).Log(context.Background(), level, text, args...)

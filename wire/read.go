@@ -149,18 +149,6 @@ func (r *reader) count(compact bool, size int) int {
 	return n
 }
 
-// tags calls fn for each tagged field; fn may be nil. Order is not checked, as Kafka does not.
-func (r *reader) tags(fn func(tag uint32, value *reader)) {
-	for n := r.uvarint(); n > 0 && !r.bad; n-- {
-		tag, size := r.uvarint(), r.uvarint()
-		value := reader{b: r.span(int(size))}
-		if fn != nil && !r.bad {
-			fn(tag, &value)
-			r.bad = r.bad || value.bad
-		}
-	}
-}
-
 func (r *reader) skipTags() {
 	for n := r.uvarint(); n > 0 && !r.bad; n-- {
 		r.uvarint()

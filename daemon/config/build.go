@@ -40,16 +40,6 @@ func (l *layers) get(name string) (p parsed, ok bool) {
 	return p, err == nil
 }
 
-// first is the value of the first of names that is set, in milliseconds by its unit; the last one has a default.
-func (l *layers) first(units ...unit) int64 {
-	for _, u := range units {
-		if p, ok := l.get(u.name); ok {
-			return u.scale(p.n)
-		}
-	}
-	return math.MaxInt64
-}
-
 // unit is a key and how many milliseconds its 1 is.
 type unit struct {
 	name string

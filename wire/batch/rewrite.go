@@ -34,9 +34,6 @@ func (r *Rewriter) Keep(rec *Record) {
 	r.count++
 }
 
-// MaxTimestamp is the largest of the records kept.
-func (r *Rewriter) MaxTimestamp() int64 { return r.max }
-
 // AppendTo appends the batch to dst. Compressors are c's.
 func (r *Rewriter) AppendTo(dst []byte, c *Codecs) []byte {
 	start := len(dst)
