@@ -2,6 +2,7 @@ package twins
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -103,6 +104,7 @@ func kringTwin(t *testing.T, loops int) *twin {
 			t.Errorf("kring ended with %v", err)
 		}
 		cmd = nil
+		deaf(t, w.addr)
 	}
 	t.Cleanup(func() {
 		w.halt(t, syscall.SIGKILL)
@@ -111,6 +113,24 @@ func kringTwin(t *testing.T, loops int) *twin {
 		}
 	})
 	return w
+}
+
+// deaf waits until nobody accepts at addr: the kernel closes a killed broker's ring, and the socket it accepts on, after its end.
+func deaf(t *testing.T, addr string) {
+	t.Helper()
+	for until := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		c, err := net.DialTimeout("tcp", addr, time.Second)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return
+		}
+		if err == nil {
+			c.Close()
+		}
+		if time.Now().After(until) {
+			t.Errorf("%s is still listened on after the broker's end: %v", addr, err)
+			return
+		}
+	}
 }
 
 // start runs the broker and waits until it leads what it has.
