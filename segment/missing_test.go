@@ -237,3 +237,21 @@ func TestSnapshotOfAnotherLog(t *testing.T) {
 	}
 	r.close(l)
 }
+
+// TestTracesInALargeDirectory: the work grows with the number of files, not with its square, for the loop does it in one go.
+func TestTracesInALargeDirectory(t *testing.T) {
+	var entries []ring.Entry
+	for i := range Offset(1000) {
+		for _, suffix := range []string{indexSuffix, logSuffix, timeSuffix} {
+			entries = append(entries, ring.Entry{Name: fileName(i*10, suffix)})
+		}
+	}
+	allocs := testing.AllocsPerRun(1, func() {
+		if x := tracesIn(entries); x.going || len(x.orphans) > 0 {
+			t.Errorf("%+v", x)
+		}
+	})
+	if most := float64(10 * len(entries)); allocs > most {
+		t.Errorf("%v allocations for %d files", allocs, len(entries))
+	}
+}
