@@ -179,6 +179,13 @@ func (l *Log) FirstUnstable() (Offset, bool) {
 	return max(o, l.start), ok
 }
 
+// OpenTxns calls told for each transaction that has no marker, in the order of their first offsets.
+func (l *Log) OpenTxns(told func(producer int64, first Offset)) {
+	for _, x := range l.prods.open {
+		told(x.producerID, max(x.first, l.start))
+	}
+}
+
 // Aborted appends to dst the aborted transactions that overlap the offsets from first up to, not including, end.
 func (l *Log) Aborted(dst []AbortedTxn, first, end Offset) []AbortedTxn {
 	for _, s := range l.segs[l.floor(first):] {

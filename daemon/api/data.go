@@ -8,12 +8,13 @@ import (
 
 // dataState is what the data APIs keep per loop: pools and fetch sessions.
 type dataState struct {
-	produces *producing
-	fetches  *fetching
-	sessions sessions
-	ids      producerIDs
-	fetchMax int32
-	bytes    TopicFigures // of all topics
+	produces    *producing
+	fetches     *fetching
+	sessions    sessions
+	ids         producerIDs
+	refusedTxns refusedTxns
+	fetchMax    int32
+	bytes       TopicFigures // of all topics
 
 	producesKept, fetchesKept int // partitions the pools have room for
 }

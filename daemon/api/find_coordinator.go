@@ -33,8 +33,11 @@ func findCoordinator(c *Context, r *server.Request) {
 		a := c.coordinatorOf(r, m.CoordinatorType, m.CoordinatorKey)
 		code := wire.Code(a.ErrorCode)
 		resp.ErrorCode, resp.NodeID, resp.Host, resp.Port = a.ErrorCode, a.NodeID, a.Host, a.Port
-		if resp.ErrorMessage = optional(code.Text()); code == wire.None {
+		switch resp.ErrorMessage = optional(code.Text()); {
+		case code == wire.None:
 			resp.ErrorMessage = optional(code.String())
+		case m.CoordinatorType == ofTransaction:
+			resp.ErrorMessage = a.ErrorMessage
 		}
 	} else {
 		resp.Coordinators = make([]kmsg.FindCoordinatorResponseCoordinator, 0, len(m.CoordinatorKeys))
@@ -50,7 +53,9 @@ func (c *Context) coordinatorOf(r *server.Request, kind int8, key string) kmsg.F
 	a := kmsg.FindCoordinatorResponseCoordinator{Key: key, NodeID: metadata.NoBroker, Port: -1, ErrorMessage: &noMessage}
 	switch {
 	case kind == ofTransaction:
-		a.ErrorCode = int16(wire.TransactionalIDAuthorizationFailed) // as InitProducerId: final
+		// As InitProducerId: final. librdkafka shows the words, Java's client its own.
+		a.ErrorCode, a.ErrorMessage = int16(wire.TransactionalIDAuthorizationFailed), optional(noTransactions)
+		c.txnRefused(key, string(r.ClientID))
 		return a
 	case kind == ofShare && r.Version >= 6:
 		a.ErrorCode = int16(wire.CoordinatorNotAvailable)

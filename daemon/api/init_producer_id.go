@@ -30,6 +30,7 @@ func initProducerID(c *Context, r *server.Request) {
 		resp.ErrorCode = int16(wire.InvalidRequest)
 	case m.TransactionalID != nil:
 		resp.ErrorCode = int16(wire.TransactionalIDAuthorizationFailed)
+		c.txnRefused(*m.TransactionalID, string(r.ClientID))
 	default:
 		c.producerID(func(id int64, err error) {
 			if resp.ErrorCode = int16(codeOf(err)); err == nil {

@@ -79,6 +79,7 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 	}
 	b.failLate(t)
 	b.trust(t)
+	b.tellOpenTxns(t, work)
 	b.log.Info("logs loaded", "partitions", total, "recovered.segments", p.sum.Segments, "recovered.bytes", p.sum.Bytes,
 		"took", (b.loop.Now() - began).Round(time.Millisecond))
 }

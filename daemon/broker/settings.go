@@ -145,8 +145,11 @@ func (b *Broker) apply(t *metadata.Topic) {
 }
 
 // tellIdle warns about the settings of a topic that are kept and shown and do nothing yet: once for each key, as there may be many
-// topics.
+// topics. Nobody chose those of a topic that belongs to brokers themselves.
 func (b *Broker) tellIdle(topic string, c metadata.Config) {
+	if topic == api.OffsetsTopic || topic == api.TransactionsTopic {
+		return
+	}
 	for _, name := range config.Idle(overrides(c)) {
 		if !b.warned[name] {
 			b.warned[name] = true
