@@ -57,7 +57,7 @@ func (r *recovery) settleEnd(s *segment, damage *bad, end int64) error {
 		}
 		if zero || stop <= s.next {
 			l.warn("cutting a segment off behind its last whole batch", "segment", s.base, "cut", s.size-end, "cause", damage)
-			if err := r.cut(s, end, !zero); err != nil {
+			if _, err := r.cut(s, end, !zero); err != nil {
 				return err
 			}
 		}
@@ -97,23 +97,23 @@ func (l *Log) tellDamage(s *segment, damage *bad, to Offset) {
 		"file", s.path(logSuffix), "position", damage.pos, "cause", damage.why, "from", s.next, "to", to-1)
 }
 
-// cut ends the file of s at end; aside says that what is cut off is copied before.
-func (r *recovery) cut(s *segment, end int64, aside bool) error {
+// cut ends the file of s at end; aside says that what is cut off is copied before, into the file whose name it gives, unless it is zeros.
+func (r *recovery) cut(s *segment, end int64, aside bool) (name string, err error) {
 	l := r.log
 	if aside {
 		if zero, err := l.zerosFrom(r.t, s, end); err != nil {
-			return err
+			return "", err
 		} else if !zero {
-			if err := l.setAside(r.t, s, end, s.size); err != nil {
-				return err
+			if name, err = l.setAside(r.t, s, end, s.size); err != nil {
+				return "", err
 			}
 		}
 	}
 	if err := r.t.Truncate(s.file, end); err != nil {
-		return err
+		return "", err
 	}
 	s.size, s.written, s.endKnown = end, end, true
-	return nil
+	return name, nil
 }
 
 func (l *Log) zerosFrom(t *ring.Task, s *segment, pos int64) (bool, error) {
@@ -133,15 +133,14 @@ func asideName(base Offset, pos int64, n int) string {
 	return name + damagedSuffix
 }
 
-// setAside copies the bytes of s from pos up to end into a file beside it, durably.
-func (l *Log) setAside(t *ring.Task, s *segment, pos, end int64) error {
+// setAside copies the bytes of s from pos up to end into a file beside it, durably, and gives its name.
+func (l *Log) setAside(t *ring.Task, s *segment, pos, end int64) (name string, err error) {
 	var to ring.File
-	name := ""
 	for n := 0; to == nil; n++ {
 		name = l.dir + "/" + asideName(s.base, pos, n)
 		f, err := t.Open(name, ring.Write|ring.Create|ring.Exclusive)
 		if err != nil && (!errors.Is(err, fs.ErrExist) || n == asideMost) {
-			return fmt.Errorf("damaged bytes cannot be set aside: %w", err)
+			return "", fmt.Errorf("damaged bytes cannot be set aside: %w", err)
 		}
 		if err == nil {
 			to = f
@@ -149,13 +148,13 @@ func (l *Log) setAside(t *ring.Task, s *segment, pos, end int64) error {
 	}
 	defer to.Close()
 	if err := l.copyRange(t, s.file, to, pos, end, 0); err != nil {
-		return fmt.Errorf("damaged bytes cannot be set aside: %w", err)
+		return "", fmt.Errorf("damaged bytes cannot be set aside: %w", err)
 	}
 	if err := t.Sync(to); err != nil {
-		return err
+		return "", err
 	}
 	l.warn("damaged bytes were set aside", "file", name, "from", s.path(logSuffix), "position", pos)
-	return t.SyncDir(l.dir)
+	return name, t.SyncDir(l.dir)
 }
 
 // setFileAside gives the file of a whole segment a name under which it is no part of the log.

@@ -35,10 +35,9 @@ func (r *recovery) one(i int) error {
 	}
 	cut := end < s.size
 	if cut {
-		l.warn("cutting a segment off behind its last whole batch", "segment", s.base, "cut", s.size-end, "cause", damage)
 		// In front of another segment it is no torn end of the log: whole batches may stand behind.
 		keep := s.next < r.options.RecoveryPoint || i+1 < len(l.segs) && s.next != l.segs[i+1].base
-		if err := r.cut(s, end, keep); err != nil {
+		if err := r.cutBehind(s, end, damage, keep); err != nil {
 			return err
 		}
 	}

@@ -119,7 +119,7 @@ func (l *Log) takeOut(t *ring.Task, d damagedSegment) error {
 	from := int64(0)
 	for _, x := range d.holes {
 		if !x.zero {
-			if err := l.setAside(t, s, x.from, x.to); err != nil {
+			if _, err := l.setAside(t, s, x.from, x.to); err != nil {
 				return err
 			}
 		}
