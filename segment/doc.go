@@ -38,7 +38,8 @@
 //
 // What a torn write cannot explain is damage (damage.go): bytes that are no batch in a log that was closed cleanly, or below the recovery
 // point, or in front of whole batches (behind.go). They are copied into a file ending in .damaged before they are cut off, or stay where
-// they are. Verify (verify*.go) finds damage without a loop, by reading alone; Repair takes it out. Segments that are gone are told of by the traces they leave (missing.go).
+// they are. Verify (verify*.go) finds damage without a loop, by reading alone; Repair takes it out. Segments that are gone are told of
+// by the traces they leave (missing.go).
 //
 // Cleaning (clean*.go) makes of neighbouring segments a new one, whose files end in .cleaned until they are durable and in .swap
 // until the originals are gone; the originals end in .deleted until nobody waits for them any more. When to clean is decided elsewhere.
