@@ -192,8 +192,17 @@ func TestLogDirLockedAsKafkaLocksIsRefused(t *testing.T) {
 	if err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}); err != nil {
 		t.Fatal(err)
 	}
+	name, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self := fmt.Sprintf("%d, %s", os.Getpid(), strings.TrimSpace(string(name)))
 	refusal{settings: []string{"log.dirs=" + data}, status: exitLocked, want: "log dir " + data + " cannot be locked: lock " + data +
-		"/.lock: another process uses the directory, Kring or Kafka; stop it or choose another directory\n"}.check(t)
+		"/.lock: another process uses the directory, Kring or Kafka (process " + self + "); stop it first, or choose another directory\n"}.check(t)
+	repair := kring(t, "", "log", "repair", data)
+	if want := "Kafka (process " + self + "); stop it first\n"; repair.status != exitLocked || !strings.HasSuffix(repair.errOut, want) {
+		t.Errorf("repair: status %d: %s, want %s", repair.status, repair.errOut, want)
+	}
 }
 
 func TestUnknownKeyWarnsOnce(t *testing.T) {

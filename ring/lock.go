@@ -1,7 +1,9 @@
 package ring
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -17,13 +19,29 @@ var (
 type inode struct{ dev, ino uint64 }
 
 // heldElsewhere is the errno of a lock that another process holds, in words an operator can use.
-type heldElsewhere struct{ error }
+type heldElsewhere struct {
+	error
+	holder string // its number and name; empty if it cannot be known
+}
 
-func (heldElsewhere) Error() string {
-	return "another process uses the directory, Kring or Kafka; stop it or choose another directory"
+func (h heldElsewhere) Error() string {
+	return "another process uses the directory, Kring or Kafka" + h.holder + "; stop it first"
 }
 
 func (h heldElsewhere) Unwrap() error { return h.error }
+
+// holderOf names the process that holds the lock of an open file. None is named of another PID namespace, or if it has just gone.
+func holderOf(fd int) string {
+	lock := unix.Flock_t{Type: unix.F_WRLCK}
+	if err := unix.FcntlFlock(uintptr(fd), unix.F_GETLK, &lock); err != nil || lock.Type == unix.F_UNLCK || lock.Pid <= 0 {
+		return ""
+	}
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", lock.Pid))
+	if err != nil {
+		return fmt.Sprintf(" (process %d)", lock.Pid)
+	}
+	return fmt.Sprintf(" (process %d, %s)", lock.Pid, bytes.TrimSpace(name))
+}
 
 // LockFile takes the lock java.nio's FileChannel.tryLock takes: fcntl's, on the whole file.
 func (l *loop) LockFile(name string) (func(), error) {
@@ -39,10 +57,10 @@ func (l *loop) LockFile(name string) (func(), error) {
 			return nil, pathError("open", name, err)
 		}
 		if err = unix.FcntlFlock(uintptr(fd), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}); err != nil {
-			unix.Close(fd)
 			if err == unix.EAGAIN || err == unix.EACCES {
-				err = heldElsewhere{err}
+				err = heldElsewhere{err, holderOf(fd)}
 			}
+			unix.Close(fd)
 			return nil, pathError("lock", name, err)
 		}
 		if unix.Fstat(fd, &mine) == nil && unix.Stat(name, &there) == nil && mine.Ino == there.Ino && mine.Dev == there.Dev {

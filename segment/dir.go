@@ -81,7 +81,11 @@ func OpenDir(t *ring.Task, path string, o DirOptions) (*Dir, error) {
 	}
 	unlock, err := d.loop.LockFile(path + "/" + lockFile)
 	if err != nil {
-		return nil, fmt.Errorf("log dir %s cannot be locked: %w", path, err)
+		instead := ""
+		if held := (*fs.PathError)(nil); errors.As(err, &held) && held.Op == "lock" {
+			instead = ", or choose another directory"
+		}
+		return nil, fmt.Errorf("log dir %s cannot be locked: %w%s", path, err, instead)
 	}
 	d.unlock = unlock
 	if err := d.open(t, o); err != nil {
