@@ -66,8 +66,8 @@ func consumeCommand() *cobra.Command {
 	return cmd
 }
 
-// goal is how far a partition is to be read.
-type goal struct{ next, end int64 }
+// goal is how far a partition is to be read; all is where it ends if what is not committed counts, 0 if nobody asked.
+type goal struct{ next, end, all int64 }
 
 func (c *consuming) run(cmd *cobra.Command, topic string) error {
 	if c.fromBeginning {
@@ -111,6 +111,7 @@ func (c *consuming) run(cmd *cobra.Command, topic string) error {
 		}
 	}
 	if c.exit && reached(goals) {
+		sayOpen(cmd.ErrOrStderr(), topic, goals, everyPartition)
 		return nil
 	}
 	cl, err := c.open(c.options(topic, goals)...)
@@ -118,7 +119,7 @@ func (c *consuming) run(cmd *cobra.Command, topic string) error {
 		return err
 	}
 	defer cl.Close()
-	return c.loop(cmd.Context(), cl, topic, goals, p)
+	return c.loop(cmd, cl, topic, goals, p)
 }
 
 func (c *consuming) options(topic string, goals map[int32]*goal) []kgo.Opt {
@@ -143,7 +144,8 @@ func (c *consuming) fetching() []kgo.Opt {
 }
 
 // loop prints until the count or the end is reached, or the command is told to stop.
-func (c *consuming) loop(ctx context.Context, cl *kgo.Client, topic string, goals map[int32]*goal, p *printer) error {
+func (c *consuming) loop(cmd *cobra.Command, cl *kgo.Client, topic string, goals map[int32]*goal, p *printer) error {
+	ctx := cmd.Context()
 	bar := progress(total(goals, c), "reading")
 	if !c.exit && c.most == 0 || terminal(os.Stdout) {
 		bar = nil
@@ -152,10 +154,6 @@ func (c *consuming) loop(ctx context.Context, cl *kgo.Client, topic string, goal
 		fetches := cl.PollFetches(ctx)
 		if ctx.Err() != nil {
 			return p.out.Flush()
-		}
-		for _, e := range fetches.Errors() {
-			_ = p.out.Flush()
-			return explain(fmt.Sprintf("%s-%d", topic, e.Partition), e.Err, "")
 		}
 		for it := fetches.RecordIter(); !it.Done(); {
 			r := it.Next()
@@ -179,9 +177,17 @@ func (c *consuming) loop(ctx context.Context, cl *kgo.Client, topic string, goal
 		}
 		if c.exit && reached(goals) {
 			if bar != nil {
-				return bar.Finish()
+				_ = bar.Finish()
 			}
+			sayOpen(cmd.ErrOrStderr(), topic, goals, everyPartition)
 			return nil
+		}
+		for _, e := range fetches.Errors() { // behind what was read before them
+			at := int64(0)
+			if g := goals[e.Partition]; g != nil {
+				at = g.next
+			}
+			return c.stopped(ctx, cl, topic, e.Partition, at, e.Err)
 		}
 	}
 }
@@ -216,6 +222,12 @@ func (c *consuming) goals(ctx context.Context, adm *kadm.Client, topic string, b
 	if err != nil {
 		return nil, err
 	}
+	var all kadm.ListedOffsets
+	if c.committed {
+		if all, err = adm.ListEndOffsets(ctx, topic); err != nil {
+			return nil, err
+		}
+	}
 	var at kadm.ListedOffsets
 	if begin.time >= 0 {
 		if at, err = adm.ListOffsetsAfterMilli(ctx, begin.time, topic); err != nil {
@@ -234,6 +246,9 @@ func (c *consuming) goals(ctx context.Context, adm *kadm.Client, topic string, b
 			}
 		}
 		g := &goal{next: begin.from(s.Offset, end.Offset), end: end.Offset}
+		if last, ok := all.Lookup(topic, partition); ok && last.Err == nil {
+			g.all = last.Offset
+		}
 		if found, ok := at.Lookup(topic, partition); ok && begin.time >= 0 {
 			g.next = found.Offset
 		}

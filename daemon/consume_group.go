@@ -150,16 +150,21 @@ func (m *member) loop(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return m.p.out.Flush()
 		}
-		if err := m.failed(fetches); err != nil {
-			return err
-		}
 		n, err := m.print(fetches)
 		if err != nil {
 			return err
 		}
-		printed += n
-		if m.most > 0 && printed >= m.most || m.exit && m.done() {
+		if printed += n; m.most > 0 && printed >= m.most {
 			return nil
+		}
+		if m.exit && m.done() {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			sayOpen(m.says, m.topic, m.goals, func(p int32) bool { return m.mine[p] })
+			return nil
+		}
+		if err := m.failed(ctx, fetches); err != nil {
+			return err
 		}
 		m.cl.AllowRebalance()
 	}
@@ -201,14 +206,19 @@ func (m *member) print(fetches kgo.Fetches) (printed int64, err error) {
 }
 
 // failed is what ends the reading; what passes by itself is said and tried again by the client.
-func (m *member) failed(fetches kgo.Fetches) error {
+func (m *member) failed(ctx context.Context, fetches kgo.Fetches) error {
 	for _, e := range fetches.Errors() {
 		var group *kgo.ErrGroupSession
 		switch {
 		case errors.Is(e.Err, context.DeadlineExceeded):
 		case !errors.As(e.Err, &group):
-			_ = m.p.out.Flush()
-			return explain(fmt.Sprintf("%s-%d", m.topic, e.Partition), e.Err, "")
+			m.mu.Lock()
+			at := int64(0)
+			if g := m.goals[e.Partition]; g != nil {
+				at = g.next
+			}
+			m.mu.Unlock()
+			return m.stopped(ctx, m.cl, m.topic, e.Partition, at, e.Err)
 		case kerr.IsRetriable(e.Err) || !isKafka(e.Err):
 			fmt.Fprintf(m.says, "kring: group %s: %s; trying again\n", m.group.name, said(group.Err))
 		default:
