@@ -81,6 +81,10 @@ func serve(ctx context.Context, cfg settings, log *logs, out io.Writer) error {
 	if err := orphaned(cfg.LogDirs[0]); err != nil {
 		return err
 	}
+	if err := handedOver(cfg.LogDirs[0]); err != nil {
+		return err
+	}
+	warnStranger(cfg.LogDirs, log.Logger)
 	watched, err := listenNumbers(cfg.MetricsAddress)
 	if err != nil {
 		return err
@@ -267,7 +271,7 @@ func orphaned(dir string) error {
 		return nil
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return embedded.IsFile(e.Name()) }) {
+	if err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return embedded.IsTree(e.Name()) }) {
 		return nil
 	}
 	properties, err := config.ParseProperties(text)

@@ -40,7 +40,11 @@ type handover struct {
 	timeout   time.Duration
 	wait      time.Duration
 	dryRun    bool
-	replace   bool
+	replace   bool // import: over what only the store has
+	overwrite bool // export: over what only ZooKeeper has
+	create    bool // export: in an empty ZooKeeper
+	undo      bool // export: take the last one back
+	verbose   bool
 	asJSON    bool
 
 	file string // server.properties, if one was given
@@ -54,6 +58,7 @@ func (h *handover) flags(cmd *cobra.Command) {
 	f.DurationVar(&h.timeout, "timeout", 10*time.Second, "how long ZooKeeper may take to answer")
 	f.DurationVar(&h.wait, "wait", 0, "how long to wait until the session of a killed broker has ended")
 	f.BoolVar(&h.dryRun, "dry-run", false, "only say what would be done")
+	f.BoolVarP(&h.verbose, "verbose", "v", false, "name every node that is created, changed or deleted")
 	f.BoolVar(&h.asJSON, "json", false, "one JSON object")
 }
 
@@ -70,7 +75,7 @@ func (h *handover) settle(args []string) error {
 			return err
 		}
 	}
-	if h.zooKeeper == "" {
+	if h.zooKeeper == "" && !h.undo {
 		if h.file != "" {
 			return wrong("%s sets no zookeeper.connect; give --zookeeper host:port[/chroot]", h.file)
 		}
@@ -117,7 +122,14 @@ func (h *handover) read() error {
 }
 
 // held runs work on a loop of its own, with the log dirs locked, and tells it whose they are.
-func (h *handover) held(work func(t *ring.Task, m segment.Meta) error) error {
+func (h *handover) held(work func(t *ring.Task, m segment.Meta) error) (done error) {
+	defer func() {
+		for _, dir := range h.logDirs {
+			if err := giveBack(dir); err != nil && done == nil {
+				done = &failure{exitData, fmt.Errorf("giving what was made in %s to its owner: %w", dir, err)}
+			}
+		}
+	}()
 	kernel, err := ring.New(ring.Options{Loops: 1, Dirs: h.logDirs, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
@@ -187,7 +199,8 @@ func (h *handover) owner(t *ring.Task) (m segment.Meta, err error) {
 		return refuse("%s has no meta.properties: no broker has run on it", h.logDirs[0])
 	}
 	if h.id >= 0 && h.id != m.BrokerID {
-		return refuse("%s says broker.id=%d, %s/meta.properties %d", h.file, h.id, from, m.BrokerID)
+		return refuse("%s says broker.id=%d, %s/meta.properties %d: set broker.id=%d, or leave it out, or name the log dir of broker %d",
+			h.file, h.id, from, m.BrokerID, m.BrokerID, h.id)
 	}
 	return m, nil
 }
@@ -209,7 +222,39 @@ type handed struct {
 	Changed    []string `json:"changed,omitempty"`
 	Deleted    []string `json:"deleted,omitempty"`
 	LeftAlone  []string `json:"leftAlone,omitempty"`
+	Lost       []string `json:"topicsLost,omitempty"` // that only the side that was written to had
 	Replaced   bool     `json:"replaced,omitempty"`
+	Kept       string   `json:"kept,omitempty"` // import: where the replaced store is
+}
+
+// wrote fills in what was, or would be, written.
+func (s *handed) wrote(w writes, lost []string) {
+	s.Created, s.Changed, s.Deleted, s.Lost = paths(w.create), paths(w.set), paths(w.remove), lost
+}
+
+// changes says what was, or would be, written to where.
+func (s *handed) changes(out io.Writer, every bool, where string) {
+	for _, part := range []struct {
+		what  string
+		paths []string
+	}{{"create", s.Created}, {"change", s.Changed}, {"delete", s.Deleted}} {
+		for _, path := range part.paths {
+			if every {
+				fmt.Fprintf(out, "%s %s\n", part.what, path)
+			}
+		}
+	}
+	fmt.Fprintf(out, "%d created, %d changed, %d deleted, the rest was there\n", len(s.Created), len(s.Changed), len(s.Deleted))
+	if len(s.Lost) > 0 {
+		fmt.Fprintf(out, "only %s had the %s\n", where, plural(len(s.Lost), "topic")+" "+named(s.Lost))
+	}
+}
+
+func plural(n int, one string) string {
+	if n == 1 {
+		return one
+	}
+	return one + "s"
 }
 
 func (s *handed) tree() string {

@@ -22,10 +22,13 @@ func exportCommand() *cobra.Command {
 		Short: "Bring a ZooKeeper up to the store in a log dir, so that Kafka can go on there",
 		Long: `Write what has changed in the store of a log dir since its import to ZooKeeper, so that Kafka 3.9 starts there as the same broker
 of the same cluster. Kring must be stopped. Only nodes that differ are written, and what is gone in the store is deleted; nodes that are
-not Kafka's are left alone. An empty ZooKeeper gets the whole tree. An export that was interrupted is done by another one.
+not Kafka's are left alone. An empty ZooKeeper gets the whole tree with --create. An export that was interrupted is done by another one.
 
-Refused are a ZooKeeper of another cluster, one with a broker that is still registered, one that is ahead of the store because Kafka
-has run since, and log dirs in use.`,
+After an export Kring does not start on the store, since Kafka may have gone on, until kring store import. If no Kafka has run, --undo
+gives the store back to Kring without asking ZooKeeper.
+
+Refused are a ZooKeeper of another cluster, one with a broker that is still registered, one that was used since the last hand-over,
+unless --overwrite says that what only it has may be lost, and log dirs in use.`,
 		Args: atMost(1),
 		Example: `  kring store export /etc/kafka/server.properties --dry-run
   kring store export /etc/kafka/server.properties
@@ -34,14 +37,26 @@ has run since, and log dirs in use.`,
 			if err := h.settle(args); err != nil {
 				return err
 			}
-			return h.held(func(_ *ring.Task, m segment.Meta) error { return h.exportTree(cmd, m) })
+			return h.held(func(t *ring.Task, m segment.Meta) error {
+				if h.undo {
+					return h.undoExport(cmd, t)
+				}
+				return h.exportTree(cmd, t, m)
+			})
 		},
 	}
 	h.flags(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&h.create, "create", false, "make the whole tree in a ZooKeeper that holds nothing of Kafka's")
+	f.BoolVar(&h.overwrite, "overwrite", false, "put the store in the place of a tree that was used as well")
+	f.BoolVar(&h.undo, "undo", false, "take the last export back, as no Kafka has run since: Kring may start again")
+	cmd.MarkFlagsMutuallyExclusive("undo", "create")
+	cmd.MarkFlagsMutuallyExclusive("undo", "overwrite")
+	cmd.MarkFlagsMutuallyExclusive("undo", "dry-run")
 	return cmd
 }
 
-func (h *handover) exportTree(cmd *cobra.Command, m segment.Meta) error {
+func (h *handover) exportTree(cmd *cobra.Command, t *ring.Task, m segment.Meta) error {
 	ours, err := storeIn(h.logDirs[0])
 	if err == nil && ours == nil {
 		err = &failure{exitData, fmt.Errorf("%s holds no store to export; kring store import makes one of ZooKeeper's tree", h.logDirs[0])}
@@ -59,21 +74,21 @@ func (h *handover) exportTree(cmd *cobra.Command, m segment.Meta) error {
 	if err != nil {
 		return err
 	}
-	if err := e.behind(theirs, c, m); err != nil {
+	if err := h.mayWrite(e, ours, theirs, m); err != nil {
 		return err
 	}
-	w := difference(ours, theirs)
+	w, lost := difference(ours, theirs), topicsLost(ours, theirs)
 	if !h.dryRun {
 		if err := e.abandoned(0); err != nil { // nobody came while we read
 			return err
 		}
-		if err := e.write(w); err != nil {
+		if err := h.giveOver(t, e, w, ours, theirs, c); err != nil {
 			return err
 		}
 	}
 	s := handed{Action: "export", ZooKeeper: h.zooKeeper, LogDir: h.logDirs[0], DryRun: h.dryRun, Cluster: m.ClusterID, Broker: m.BrokerID,
-		Epoch: int32(c.epoch), Topics: c.topics, Partitions: c.partitions, Nodes: len(ours), Bytes: c.bytes, LeftAlone: foreign,
-		Created: paths(w.create), Changed: paths(w.set), Deleted: paths(w.remove)}
+		Epoch: int32(c.epoch), Topics: c.topics, Partitions: c.partitions, Nodes: len(ours), Bytes: c.bytes, LeftAlone: foreign}
+	s.wrote(w, lost)
 	if h.asJSON {
 		return printJSON(cmd.OutOrStdout(), s)
 	}
@@ -85,25 +100,76 @@ func (h *handover) sayExported(out io.Writer, s *handed) {
 	did := "exported"
 	if s.DryRun {
 		did = "would export"
-		for _, part := range []struct {
-			what  string
-			paths []string
-		}{{"create", s.Created}, {"change", s.Changed}, {"delete", s.Deleted}} {
-			for _, path := range part.paths {
-				fmt.Fprintf(out, "%s %s\n", part.what, path)
-			}
-		}
 	}
 	fmt.Fprintf(out, "%s cluster %s from the store in %s to ZooKeeper %s: %s\n", did, s.Cluster, s.LogDir, s.ZooKeeper, s.tree())
-	fmt.Fprintf(out, "%d created, %d changed, %d deleted, the rest was there\n", len(s.Created), len(s.Changed), len(s.Deleted))
+	s.changes(out, s.DryRun || h.verbose, "ZooKeeper")
 	s.foreign(out)
 	if !s.DryRun {
-		fmt.Fprintln(out, "Kafka may start there now; before Kring does again: kring store import --replace")
+		fmt.Fprintln(out, "Kafka may start there now; before Kring does again: kring store import")
 	}
 }
 
-// behind refuses a ZooKeeper that an export would take back to what was before.
-func (e *ensemble) behind(theirs []embedded.Node, c census, m segment.Meta) error {
+// mayWrite refuses a ZooKeeper that is the wrong one, or has what the store has not.
+func (h *handover) mayWrite(e *ensemble, ours, theirs []embedded.Node, m segment.Meta) error {
+	last, err := readMark(h.logDirs[0])
+	if err != nil {
+		return err
+	}
+	if err := e.accepts(theirs, m); err != nil {
+		return err
+	}
+	if isEmpty(theirs) {
+		return h.mayCreate(last)
+	}
+	both, err := compare(last, ours, theirs)
+	if err != nil {
+		return &failure{exitData, fmt.Errorf("ZooKeeper %s: %s: %w", e.name, metadata.PathControllerEpoch, err)}
+	}
+	return h.mayExport(both, ours, theirs)
+}
+
+// giveOver writes, and has the mark say so before and after: neither a broker nor an import believes in half of a tree.
+func (h *handover) giveOver(t *ring.Task, e *ensemble, w writes, ours, theirs []embedded.Node, c census) error {
+	before, err := controllerEpoch(theirs)
+	if err != nil {
+		return err
+	}
+	epoch := int32(before)
+	done := mark{Action: begunIt, ZooKeeper: h.zooKeeper, Epoch: int32(c.epoch), Tree: treeSum(ours), Before: &epoch}
+	if err := done.write(t, h.logDirs[0]); err != nil {
+		return err
+	}
+	if err := e.write(w); err != nil {
+		return err
+	}
+	done.Action, done.Before = didExport, nil
+	return done.write(t, h.logDirs[0])
+}
+
+// undoExport has a store go on that was given over, and that nobody has taken over.
+func (h *handover) undoExport(cmd *cobra.Command, t *ring.Task) error {
+	last, err := readMark(h.logDirs[0])
+	if err != nil {
+		return err
+	}
+	if last == nil || last.Action != didExport && last.Action != begunIt {
+		return &failure{exitData, fmt.Errorf("%s: there is no export to undo; kring broker starts on the store as it is", h.logDirs[0])}
+	}
+	was := last.text()
+	last.Action = undoneIt
+	if err := last.write(t, h.logDirs[0]); err != nil {
+		return err
+	}
+	if h.asJSON {
+		return printJSON(cmd.OutOrStdout(), last)
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "undone: %s\nKring may start on the store in %s again; before Kafka does: kring store export\n",
+		was, h.logDirs[0])
+	return nil
+}
+
+// accepts refuses a ZooKeeper of another cluster, or one that goes to KRaft.
+func (e *ensemble) accepts(theirs []embedded.Node, m segment.Meta) error {
 	refuse := func(format string, args ...any) error {
 		return &failure{exitData, fmt.Errorf("ZooKeeper %s: %w", e.name, fmt.Errorf(format, args...))}
 	}
@@ -116,14 +182,6 @@ func (e *ensemble) behind(theirs []embedded.Node, c census, m segment.Meta) erro
 				return refuse("it has cluster %s, but the log dir's meta.properties says %s", id.ID, m.ClusterID)
 			}
 		}
-	}
-	epoch, err := controllerEpoch(theirs)
-	if err != nil {
-		return refuse("%s: %w", metadata.PathControllerEpoch, err)
-	}
-	if epoch > c.epoch {
-		return refuse("it is ahead of the store (controller epoch %d and %d): Kafka has run since the import; "+
-			"kring store import --replace brings the store up to it", epoch, c.epoch)
 	}
 	return nil
 }

@@ -26,8 +26,9 @@ kring broker starts there as the same broker of the same cluster: topics and the
 epoch, the producer ids given out. Kafka must be stopped. ZooKeeper is only read; what is ephemeral in it is not copied.
 
 Refused are a cluster with a broker that is still registered, one whose partitions have replicas on other brokers, one that is under
-way to KRaft or has a reassignment under way, nodes protected by ACLs, log dirs of another cluster or in use, and a log dir that has a
-store already, unless --replace says so: it must not be ahead of ZooKeeper.`,
+way to KRaft or has a reassignment under way, nodes protected by ACLs, and log dirs of another cluster or in use. A store that has not
+been used since its export is replaced; one that has is not, if ZooKeeper has not been used: kring store export is what is missing then.
+Where both were used --replace says that ZooKeeper wins. A store that is replaced is kept under other names, the last two of them.`,
 		Args: atMost(1),
 		Example: `  kring store import /etc/kafka/server.properties
   kring store import /etc/kafka/server.properties --dry-run --json
@@ -40,7 +41,7 @@ store already, unless --replace says so: it must not be ahead of ZooKeeper.`,
 		},
 	}
 	h.flags(cmd)
-	cmd.Flags().BoolVar(&h.replace, "replace", false, "put the tree in the place of the store that is there")
+	cmd.Flags().BoolVar(&h.replace, "replace", false, "put the tree in the place of a store that was used as well")
 	return cmd
 }
 
@@ -52,9 +53,9 @@ func (h *handover) importTree(cmd *cobra.Command, t *ring.Task, m segment.Meta) 
 	} else if err != nil {
 		return err
 	}
-	if old != nil && !h.replace {
-		return &failure{exitData, fmt.Errorf("%s holds a store already, %s; --replace puts ZooKeeper's tree in its place",
-			h.logDirs[0], storeText(old))}
+	last, err := readMark(h.logDirs[0])
+	if err != nil {
+		return err
 	}
 	e, nodes, foreign, err := h.visit(cmd)
 	if err != nil {
@@ -65,22 +66,35 @@ func (h *handover) importTree(cmd *cobra.Command, t *ring.Task, m segment.Meta) 
 	if err != nil {
 		return err
 	}
-	if was, _ := controllerEpoch(old); was > c.epoch {
-		return &failure{exitData, fmt.Errorf("the store in %s is ahead of ZooKeeper %s (controller epoch %d and %d): kring store export "+
-			"brings ZooKeeper up to it; or move %s/kring-store-* away to give up what is in it",
-			h.logDirs[0], h.zooKeeper, was, c.epoch, h.logDirs[0])}
+	if old != nil {
+		both, err := compare(last, old, nodes)
+		if err == nil {
+			err = h.mayImport(both, old, nodes)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if err := e.abandoned(0); err != nil { // nobody came while we read
 		return err
 	}
-	if !h.dryRun {
-		if err := embedded.Replace(t, h.logDirs[0], nodes); err != nil {
-			return &failure{exitData, fmt.Errorf("writing the store in %s: %w", h.logDirs[0], err)}
-		}
-	}
 	s := handed{Action: "import", ZooKeeper: h.zooKeeper, LogDir: h.logDirs[0], DryRun: h.dryRun, Cluster: m.ClusterID, Broker: m.BrokerID,
 		Epoch: int32(c.epoch), Topics: c.topics, Partitions: c.partitions, Nodes: len(nodes), Bytes: c.bytes, LeftAlone: foreign,
 		Replaced: old != nil}
+	s.wrote(difference(nodes, old), topicsLost(nodes, old))
+	if !h.dryRun {
+		ending, err := embedded.Replace(t, h.logDirs[0], nodes)
+		if err != nil {
+			return &failure{exitData, fmt.Errorf("writing the store in %s: %w", h.logDirs[0], err)}
+		}
+		if ending != "" {
+			s.Kept = h.logDirs[0] + "/kring-store-*" + ending
+		}
+		done := mark{Action: didImport, ZooKeeper: h.zooKeeper, Epoch: s.Epoch, Tree: treeSum(nodes)}
+		if err := done.write(t, h.logDirs[0]); err != nil {
+			return err
+		}
+	}
 	if h.asJSON {
 		return printJSON(cmd.OutOrStdout(), s)
 	}
@@ -94,7 +108,13 @@ func (h *handover) sayImported(out io.Writer, s *handed) {
 		did = "would import"
 	}
 	fmt.Fprintf(out, "%s cluster %s from ZooKeeper %s into the store in %s: %s\n", did, s.Cluster, s.ZooKeeper, s.LogDir, s.tree())
+	if s.Replaced || h.verbose {
+		s.changes(out, h.verbose, "the old store")
+	}
 	s.foreign(out)
+	if s.Kept != "" {
+		fmt.Fprintf(out, "the old store is kept as %s, till the import after next\n", s.Kept)
+	}
 	if s.DryRun {
 		return
 	}

@@ -162,6 +162,8 @@ type handed struct {
 	Deleted         []string
 	LeftAlone       []string
 	Replaced        bool
+	Lost            []string `json:"topicsLost"`
+	Kept            string
 }
 
 // run is `kring store` and how it ended.

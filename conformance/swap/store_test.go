@@ -148,8 +148,11 @@ func TestStoreGoesBothWays(t *testing.T) {
 	flags := []string{"--zookeeper", addr + "/a/b", "--log-dir", dir}
 	export := append([]string{"export"}, flags...)
 
-	dry := storeDone(t, append(export, "--dry-run")...)
-	all := storeDone(t, export...)
+	if said, status := store(t, export...); status != 7 || !strings.Contains(said, "/a/b holds nothing of Kafka's") {
+		t.Errorf("status %d:\n%s", status, said)
+	}
+	dry := storeDone(t, append(export, "--dry-run", "--create")...)
+	all := storeDone(t, append(export, "--create")...)
 	if len(dry.Created) < 20 || !slices.Equal(dry.Created, all.Created) || all.Topics != 2 {
 		t.Errorf("%d would be created, %d were: %+v", len(dry.Created), len(all.Created), all)
 	}
@@ -163,8 +166,8 @@ func TestStoreGoesBothWays(t *testing.T) {
 	put(t, c, "/a/b/foreign", []byte("of others"))
 	put(t, c, "/a/b/config/topics/first", []byte{0xff, 0xfe})
 	put(t, c, "/a/b/brokers/topics/third", nil)
-	if got := storeDone(t, export...); got.Created != nil || !slices.Equal(got.Changed, []string{"/config/topics/first"}) ||
-		!slices.Equal(got.Deleted, []string{"/brokers/topics/third"}) || !slices.Equal(got.LeftAlone, []string{"/foreign"}) {
+	if got := storeDone(t, append(export, "--overwrite")...); got.Created != nil || !slices.Equal(got.Changed, []string{"/config/topics/first"}) ||
+		!slices.Equal(got.Deleted, []string{"/brokers/topics/third"}) || !slices.Equal(got.Lost, []string{"third"}) || !slices.Equal(got.LeftAlone, []string{"/foreign"}) {
 		t.Errorf("%+v", got)
 	}
 	if data, _, err := c.Get("/a/b/foreign"); err != nil || string(data) != "of others" {
@@ -172,12 +175,13 @@ func TestStoreGoesBothWays(t *testing.T) {
 	}
 
 	put(t, c, "/a/b/consumers/odd", []byte{0xff, 0xfe, 0})
-	if got := storeDone(t, append([]string{"import", "--replace"}, flags...)...); !got.Replaced || got.Topics != 2 || !slices.Equal(got.LeftAlone, []string{"/foreign"}) {
+	if got := storeDone(t, append([]string{"import"}, flags...)...); !got.Replaced || got.Lost != nil || got.Topics != 2 || !slices.Equal(got.LeftAlone, []string{"/foreign"}) {
 		t.Errorf("%+v", got)
 	}
 	if got := storeDone(t, export...); len(got.Created)+len(got.Changed)+len(got.Deleted) > 0 {
 		t.Errorf("what was imported differs: %+v", got)
 	}
+	storeDone(t, append([]string{"import"}, flags...)...)
 	startLone(t, dir).admin(t, func(ctx context.Context, adm *kadm.Client) error {
 		list, err := adm.ListTopics(ctx)
 		if err == nil && (!list.Has("first") || !list.Has("second") || len(list) != 2) {
@@ -210,8 +214,8 @@ func TestStoreRefuses(t *testing.T) {
 	refused(6, "another process uses the directory", bring...)
 	k.stop(t)
 	refused(7, "there is no /cluster/id", over...)
-	storeDone(t, give...)
-	refused(7, "holds a store already, of cluster", bring...)
+	refused(7, "holds nothing of Kafka's: look at the address and the chroot; if a whole new tree is to be made there, --create", give...)
+	storeDone(t, append(give, "--create")...)
 	refused(3, "give server.properties or --log-dir", "import")
 	refused(3, "give --zookeeper", "export", "--log-dir", dir)
 	refused(3, "is not valid; allowed: host:port", "export", "--log-dir", dir, "--zookeeper", ":1")
@@ -243,8 +247,11 @@ func TestStoreRefuses(t *testing.T) {
 	with("/controller", `{"version":2,"brokerid":7,"timestamp":"1","kraftControllerEpoch":-1}`, zk.FlagEphemeral, both(1, "a controller is still registered"))
 	with("/migration", `{}`, 0, both(7, "begun to move to KRaft"))
 	with("/cluster/id", `{"version":"1","id":"other"}`, 0, both(7, "it has cluster other"))
-	with("/controller_epoch", "99", 0, func() { refused(7, "is ahead of the store (controller epoch 99 and", give...) })
-	with("/controller_epoch", "0", 0, func() { refused(7, "is ahead of ZooKeeper", over...) })
+	with("/controller_epoch", "99", 0, func() { refused(7, "only ZooKeeper "+addr+" was used: kring store import", give...) })
+	with("/controller_epoch", "0", 0, func() {
+		refused(7, "both sides were used since the last hand-over", bring...)
+		refused(7, "both sides were used since the last hand-over", give...)
+	})
 	with("/admin/reassign_partitions", `{"version":1,"partitions":[]}`, 0, func() { refused(7, "a reassignment", over...) })
 	with("/brokers/topics/words", `{"partitions":{"0":[1,2]},"topic_id":"iekmJcKISeKODFsrmS3i7A","adding_replicas":{},"removing_replicas":{},"version":3}`, 0,
 		func() { refused(7, "the replicas of words-0 are on brokers [1 2]", over...) })
@@ -276,7 +283,7 @@ func TestStoreWaits(t *testing.T) {
 	addr, dir := startZooKeeper(t), t.TempDir()+"/data"
 	startLone(t, dir).stop(t)
 	flags := []string{"--zookeeper", addr, "--log-dir", dir}
-	storeDone(t, append([]string{"export"}, flags...)...)
+	storeDone(t, append([]string{"export", "--create"}, flags...)...)
 	c := dial(t, addr)
 	if _, err := c.Create("/brokers/ids/1", nil, zk.FlagEphemeral, everybody); err != nil {
 		t.Fatal(err)

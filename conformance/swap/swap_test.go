@@ -100,8 +100,8 @@ func (s *story) kafkasTurn(round int, kill bool) {
 	sig, how := signalOf(kill)
 	s.endKafka(sig)
 	s.keep(fmt.Sprintf("%d-kafka-%s", round, how))
-	got := storeDone(s.t, "import", s.properties, "--replace")
-	if got.ControllerEpoch <= s.epoch || got.Replaced != (round > 0) {
+	got := storeDone(s.t, "import", s.properties)
+	if got.ControllerEpoch <= s.epoch || got.Replaced != (round > 0) || (got.Kept != "") != got.Replaced {
 		s.t.Errorf("import behind controller epoch %d: %+v", s.epoch, got)
 	}
 	s.epoch = got.ControllerEpoch
@@ -135,6 +135,7 @@ func (s *story) kringsTurn(round int, kill bool) {
 	}
 	s.epoch = got.ControllerEpoch
 	s.t.Logf("%s was %s", name, how)
+	s.refusedToServe(s.t)
 	if s.t.Failed() {
 		s.t.Logf("%s said:\n%s", name, s.said)
 	}

@@ -69,7 +69,8 @@ func (b *Broker) identify(t *ring.Task, known bool) error {
 				d.Path(), m.ClusterID, b.node.ClusterID)
 		}
 		if id >= 0 && m.BrokerID >= 0 && m.BrokerID != id {
-			return fmt.Errorf("%s/meta.properties: broker.id is %d, but %d is configured or stands in another log dir", d.Path(), m.BrokerID, id)
+			return fmt.Errorf("%s/meta.properties: broker.id is %d, but %d is configured or stands in another log dir: set broker.id=%d or leave "+
+				"it out, if these are this broker's log dirs; else look at log.dirs", d.Path(), m.BrokerID, id, m.BrokerID)
 		}
 		if m.BrokerID >= 0 {
 			id = m.BrokerID

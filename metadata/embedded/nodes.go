@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kring/metadata"
@@ -75,45 +76,106 @@ func (f *files) onlyBegun(read func(string) ([]byte, error)) (bool, error) {
 
 // Replace makes a store of nodes in dir, in the place of one that is there: a crash leaves either of them whole. Versions, times and
 // numbers of children ever created are kept; what is ephemeral is gone with the next opening. Zxids go on behind both stores' last.
-func Replace(t *ring.Task, dir string, nodes []Node) error {
+// The old store's files get the ending that is returned, "" if there were none; those of the two last replacements are kept.
+func Replace(t *ring.Task, dir string, nodes []Node) (aside string, err error) {
 	entries, err := t.List(dir)
 	if err != nil {
-		return err
+		return "", err
 	}
 	var names []string
 	for _, e := range entries {
-		if !e.Dir && IsFile(e.Name) && !strings.HasSuffix(e.Name, damagedSuffix) {
+		if !e.Dir && IsFile(e.Name) {
 			names = append(names, e.Name)
 		}
 	}
 	tr, err := treeOf(nodes)
 	if err != nil {
-		return err
+		return "", err
 	}
 	f, read := findFiles(names), func(name string) ([]byte, error) { return t.ReadFile(dir+"/"+name, maxFile) }
+	olds, useless := f.named(), slices.Clone(f.unfinished)
 	begun, err := f.onlyBegun(read)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if !begun && len(f.logs)+len(f.snapshots) > 0 {
+	if f.failed {
+		useless = append(useless, failedName)
+	}
+	if begun {
+		olds, useless = nil, append(useless, olds...)
+	} else if len(olds) > 0 {
 		old, _, err := load(&f, read)
 		if err != nil {
-			return in(dir, err)
+			return "", in(dir, err)
 		}
 		tr.zxid, tr.session = max(tr.zxid, old.zxid+1), max(tr.session, old.session)
 	}
 	if err := writeTree(t, dir, tr); err != nil {
-		return err
+		return "", err
 	}
-	for _, name := range names {
-		if name == fileName(tr.zxid, logSuffix) { // begun anew
-			continue
-		}
+	fresh := func(name string) bool { return name == fileName(tr.zxid, logSuffix) } // an empty one of that name was begun anew
+	if aside, err = putAside(t, dir, slices.DeleteFunc(olds, fresh), names); err != nil {
+		return "", err
+	}
+	for _, name := range slices.DeleteFunc(useless, fresh) {
 		if err := t.Remove(dir + "/" + name); err != nil {
-			return err
+			return "", err
 		}
 	}
-	return t.SyncDir(dir)
+	return aside, t.SyncDir(dir)
+}
+
+// named are the names of logs and snapshots.
+func (f *files) named() (names []string) {
+	for _, z := range f.logs {
+		names = append(names, fileName(z, logSuffix))
+	}
+	for _, z := range f.snapshots {
+		names = append(names, fileName(z, snapshotSuffix))
+	}
+	return names
+}
+
+const (
+	asideSuffix = ".replaced-"
+	// replacedMost is how many replaced stores are kept.
+	replacedMost = 2
+)
+
+// putAside gives a replaced store's files an ending that no opening reads, and removes those of earlier replacements but the last ones. all
+// are the names in dir.
+func putAside(t *ring.Task, dir string, olds, all []string) (ending string, err error) {
+	if len(olds) == 0 {
+		return "", nil
+	}
+	last := uint64(0)
+	for _, name := range all {
+		n, _ := asideNumber(name)
+		last = max(last, n)
+	}
+	ending = fmt.Sprint(asideSuffix, last+1)
+	for _, name := range olds {
+		if err := t.Rename(dir+"/"+name, dir+"/"+name+ending); err != nil {
+			return "", err
+		}
+	}
+	for _, name := range all {
+		if n, is := asideNumber(name); is && n+replacedMost <= last+1 {
+			if err := t.Remove(dir + "/" + name); err != nil {
+				return "", err
+			}
+		}
+	}
+	return ending, nil
+}
+
+func asideNumber(name string) (n uint64, is bool) {
+	at := strings.LastIndex(name, asideSuffix)
+	if at < 0 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(name[at+len(asideSuffix):], 10, 62)
+	return n, err == nil && IsFile(name)
 }
 
 // writeTree makes a log and a snapshot that come behind whatever is in dir. The log comes first: a snapshot without one is taken for

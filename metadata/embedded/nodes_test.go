@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -51,7 +52,7 @@ func TestReplace(t *testing.T) {
 					if err := task.SyncDir("/"); err != nil {
 						t.Error(err)
 					}
-					if err := Replace(task, dir, foreign()); err != nil {
+					if _, err := Replace(task, dir, foreign()); err != nil {
 						t.Error(err)
 					}
 					done = true
@@ -92,7 +93,7 @@ func TestReplacedStoreGoesOn(t *testing.T) {
 		b.do(t, func() {
 			ring.Go(b.loop, func(task *ring.Task) {
 				_ = task.MakeDir(dir)
-				if err := Replace(task, dir, foreign()); err != nil {
+				if _, err := Replace(task, dir, foreign()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -104,5 +105,54 @@ func TestReplacedStoreGoesOn(t *testing.T) {
 	r, err := c.Do(metadata.CreateSequential("/q/n_", nil))
 	if err != nil || r[0].Path != "/q/n_0000000008" || r[0].Stat.Czxid <= 1<<32+9 {
 		t.Errorf("%+v %v", r, err)
+	}
+}
+
+// TestReplacedStoresAreKept: those of the two last replacements, whole, under names no opening reads; nobody else's file is touched.
+func TestReplacedStoresAreKept(t *testing.T) {
+	b := newBench(37)
+	b.loop = b.m.Loops(1)[0]
+	var endings []string
+	for n := range 4 {
+		nodes := append(foreign(), Node{Path: "/life-" + string(rune('0'+n))})
+		b.do(t, func() {
+			ring.Go(b.loop, func(task *ring.Task) {
+				_ = task.MakeDir(dir)
+				if n == 0 {
+					if err := task.WriteFile(dir, "kring-store-note", []byte("kept")); err != nil {
+						t.Error(err)
+					}
+				}
+				ending, err := Replace(task, dir, nodes)
+				if err != nil {
+					t.Error(err)
+				}
+				endings = append(endings, ending)
+			})
+		})
+		b.w.RunFor(1e9)
+	}
+	if !slices.Equal(endings, []string{"", ".replaced-1", ".replaced-2", ".replaced-3"}) {
+		t.Errorf("%q", endings)
+	}
+	all := b.contents(t)
+	if string(all["kring-store-note"]) != "kept" {
+		t.Error("a file that is not the tree's is gone")
+	}
+	for n, ending := range []string{".replaced-1", ".replaced-2", ".replaced-3", ""} {
+		old := fstest.MapFS{"other": {}}
+		for name, data := range all {
+			if kept, is := strings.CutSuffix(name, ending); is && IsTree(kept) {
+				old[kept] = &fstest.MapFile{Data: data}
+			}
+		}
+		nodes, err := ReadFiles(old)
+		if ending == ".replaced-1" {
+			if !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("more than two are kept: %v", err)
+			}
+		} else if err != nil || !slices.ContainsFunc(nodes, func(x Node) bool { return x.Path == "/life-"+string(rune('0'+n)) }) {
+			t.Errorf("%q: %v %v", ending, nodes, err)
+		}
 	}
 }

@@ -64,6 +64,12 @@ func findFiles(names []string) (f files) {
 // IsFile tells whether a name in a log dir is one of this store's files.
 func IsFile(name string) bool { return strings.HasPrefix(name, filePrefix) }
 
+// IsTree tells whether a name in a log dir is one of the files that a store's tree is read from.
+func IsTree(name string) bool {
+	f := findFiles([]string{name})
+	return len(f.logs)+len(f.snapshots) > 0
+}
+
 // Options say how a store is opened.
 type Options struct {
 	// Clean: whoever used the directory last stopped cleanly, so nothing in it can be torn.
