@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +14,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/term"
 )
@@ -35,6 +38,7 @@ func (c *client) open(opts ...kgo.Opt) (*kgo.Client, error) {
 	if err := checkBrokers(c.brokers); err != nil {
 		return nil, err
 	}
+	patient.Store(int64(c.timeout))
 	cl, err := kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(c.brokers...),
 		kgo.ClientID("kring"),
@@ -57,6 +61,26 @@ func (c *client) admin() (*kadm.Client, error) {
 	adm := kadm.NewClient(cl)
 	adm.SetTimeoutMillis(int32(min(c.timeout.Milliseconds(), 1<<30)))
 	return adm, nil
+}
+
+// againEvery is how soon a group's coordinator that was not there is looked for again.
+const againEvery = 100 * time.Millisecond
+
+// again asks about a group until its coordinator is there, or time is up: a broker that is new makes the topic of offsets first, and one that
+// has just started reads it.
+func (c *client) again(ctx context.Context, ask func() error) error {
+	for until := time.Now().Add(c.timeout); ; {
+		err := ask()
+		if !errors.Is(err, kerr.CoordinatorNotAvailable) && !errors.Is(err, kerr.CoordinatorLoadInProgress) && !errors.Is(err, kerr.NotCoordinator) ||
+			time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-time.After(againEvery):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 func newTable(out io.Writer, columns ...any) table.Writer {

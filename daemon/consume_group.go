@@ -69,6 +69,8 @@ type member struct {
 	adm   *kadm.Client
 	p     *printer
 
+	trying string // what was said last of an error that may pass
+
 	mu     sync.Mutex // the callbacks of the group come on goroutines of the client's
 	goals  map[int32]*goal
 	mine   map[int32]bool
@@ -220,13 +222,26 @@ func (m *member) failed(ctx context.Context, fetches kgo.Fetches) error {
 			m.mu.Unlock()
 			return m.stopped(ctx, m.cl, m.topic, e.Partition, at, e.Err)
 		case kerr.IsRetriable(e.Err) || !isKafka(e.Err):
-			fmt.Fprintf(m.says, "kring: group %s: %s; trying again\n", m.group.name, said(group.Err))
+			m.sayTrying(group.Err)
 		default:
 			_ = m.p.out.Flush()
 			return explain("group "+m.group.name, group.Err, "")
 		}
 	}
 	return nil
+}
+
+// sayTrying says what is tried again, once while it stays the same.
+func (m *member) sayTrying(err error) {
+	text := said(err)
+	var known *kerr.Error
+	if errors.As(err, &known) {
+		text = words(known, "")
+	}
+	if text != m.trying {
+		m.trying = text
+		fmt.Fprintf(m.says, "kring: group %s: %s; trying again\n", m.group.name, text)
+	}
 }
 
 func isKafka(err error) bool {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -17,6 +19,7 @@ var ownWords = map[*kerr.Error]string{
 	kerr.UnknownTopicOrPartition: "there is no such topic; kring topics list shows those there are",
 	kerr.GroupIDNotFound:         "there is no such group; kring groups list shows those there are",
 	kerr.NonEmptyGroup:           "the group has members; stop them first",
+	kerr.CoordinatorNotAvailable: "the topic of group offsets is being made, or cannot be read: then the broker's log says why",
 	kerr.RecordListTooLarge:      "a batch is larger than the topic's segment.bytes; --max-message-bytes makes batches smaller",
 	kerr.KafkaStorageError:       "the broker cannot write to the log dir: its disk is full or has failed; the broker's log says which",
 	kerr.MessageTooLarge:         "a record does not fit --max-message-bytes, or its batch not the topic's max.message.bytes",
@@ -31,13 +34,18 @@ func explain(about string, err error, detail string) error {
 	if !errors.As(err, &known) {
 		return fmt.Errorf("%s: %w", about, err)
 	}
+	return fmt.Errorf("%s: %s", about, words(known, detail))
+}
+
+// words are Kafka's name of an error and what it means: detail, ours or Kafka's own.
+func words(known *kerr.Error, detail string) string {
 	if detail == "" {
 		detail = ownWords[known]
 	}
 	if detail == "" {
 		detail = strings.TrimSuffix(known.Description, ".")
 	}
-	return fmt.Errorf("%s: %s: %s", about, known.Message, detail)
+	return known.Message + ": " + detail
 }
 
 // unshard is what the first of several brokers said, where one request was divided among them.
@@ -53,11 +61,19 @@ func unshard(err error) error {
 // to do.
 func said(err error) string {
 	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
+	switch {
+	case !errors.As(err, &op):
+	case op.Op == "dial":
 		return fmt.Sprintf("no broker answers at %s; --bootstrap-server says where to look", dialled(op))
+	case op.Op == "read" && op.Timeout():
+		return fmt.Sprintf("%v took the connection but did not answer in %s; it may be recovering logs: /health says how far", op.Addr,
+			time.Duration(patient.Load()))
 	}
 	return oneLine(err)
 }
+
+// patient is how long the client of this process waits for an answer, a time.Duration.
+var patient atomic.Int64
 
 func dialled(op *net.OpError) string {
 	var name *net.DNSError

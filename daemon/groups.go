@@ -88,9 +88,13 @@ func deleteGroups(c *client) *cobra.Command {
 				return err
 			}
 			defer adm.Close()
-			resp, err := adm.DeleteGroups(cmd.Context(), args...)
-			if err != nil {
+			var resp kadm.DeleteGroupResponses
+			err = c.again(cmd.Context(), func() (err error) {
+				resp, err = adm.DeleteGroups(cmd.Context(), args...)
 				return unshard(err)
+			})
+			if err != nil {
+				return explain(strings.Join(args, ", "), err, "")
 			}
 			o := outcomes{out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), did: "deleted", what: "group", asked: len(args)}
 			if ifPresent {
@@ -123,14 +127,16 @@ func (c *client) completeGroups(cmd *cobra.Command, _ []string, _ string) ([]str
 }
 
 // describeOne asks for one group; one that does not exist has the state Dead.
-func describeOne(cmd *cobra.Command, adm *kadm.Client, group string) (kadm.DescribedGroup, error) {
-	all, err := adm.DescribeGroups(cmd.Context(), group)
+func (c *client) describeOne(cmd *cobra.Command, adm *kadm.Client, group string) (d kadm.DescribedGroup, err error) {
+	err = c.again(cmd.Context(), func() error {
+		all, err := adm.DescribeGroups(cmd.Context(), group)
+		if d = all[group]; err != nil {
+			return unshard(err)
+		}
+		return d.Err
+	})
 	if err != nil {
-		return kadm.DescribedGroup{}, explain(group, unshard(err), "")
-	}
-	d := all[group]
-	if d.Err != nil {
-		return d, explain(group, d.Err, d.ErrMessage)
+		return d, explain(group, err, d.ErrMessage)
 	}
 	return d, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -63,7 +64,7 @@ func describeGroups(c *client) *cobra.Command {
 				return err
 			}
 			defer adm.Close()
-			all, missing, err := gatherGroups(cmd, adm, args)
+			all, missing, err := c.gatherGroups(cmd, adm, args)
 			if err != nil {
 				return err
 			}
@@ -89,7 +90,7 @@ func describeGroups(c *client) *cobra.Command {
 }
 
 // gatherGroups describes the groups named, or all; missing names those that cannot be described.
-func gatherGroups(cmd *cobra.Command, adm *kadm.Client, names []string) (all []describedGroup, missing, err error) {
+func (c *client) gatherGroups(cmd *cobra.Command, adm *kadm.Client, names []string) (all []describedGroup, missing, err error) {
 	ctx := cmd.Context()
 	if len(names) == 0 {
 		groups, err := adm.ListGroups(ctx)
@@ -100,11 +101,10 @@ func gatherGroups(cmd *cobra.Command, adm *kadm.Client, names []string) (all []d
 			return nil, nil, nil
 		}
 	}
-	groups, err := adm.DescribeGroups(ctx, names...)
+	groups, fetched, err := c.askGroups(ctx, adm, names)
 	if err != nil {
-		return nil, nil, unshard(err)
+		return nil, nil, explain(strings.Join(names, ", "), err, "")
 	}
-	fetched := adm.FetchManyOffsets(ctx, names...)
 	topics := map[string]bool{}
 	for _, g := range groups {
 		for topic := range g.AssignedPartitions() {
@@ -132,6 +132,25 @@ func gatherGroups(cmd *cobra.Command, adm *kadm.Client, names []string) (all []d
 		}
 	}
 	return all, missing, nil
+}
+
+// askGroups asks for groups and their offsets until there is a coordinator to say; err is what hits all of them.
+func (c *client) askGroups(ctx context.Context, adm *kadm.Client, names []string) (groups kadm.DescribedGroups,
+	fetched kadm.FetchOffsetsResponses, err error) {
+	_ = c.again(ctx, func() error {
+		if groups, err = adm.DescribeGroups(ctx, names...); err != nil {
+			err = unshard(err)
+			return err
+		}
+		fetched = adm.FetchManyOffsets(ctx, names...)
+		for _, g := range groups.Sorted() {
+			if one := cmp.Or(g.Err, fetched[g.Group].Err); one != nil {
+				return one
+			}
+		}
+		return nil
+	})
+	return groups, fetched, err
 }
 
 // endsOf asks for the ends of topics; one that is gone has none.

@@ -34,6 +34,7 @@ type move struct {
 	Committed *int64 `json:"committed"` // null: none
 	New       int64  `json:"new"`
 	End       int64  `json:"end"`
+	Executed  bool   `json:"executed"` // it is set, and not only shown
 }
 
 func resetOffsets(c *client) *cobra.Command {
@@ -82,7 +83,7 @@ func (r *resetting) run(cmd *cobra.Command, group string) error {
 		return err
 	}
 	defer adm.Close()
-	g, err := describeOne(cmd, adm, group)
+	g, err := r.describeOne(cmd, adm, group)
 	if err != nil {
 		return err
 	}
@@ -93,14 +94,15 @@ func (r *resetting) run(cmd *cobra.Command, group string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.show(cmd.OutOrStdout(), moves); err != nil {
-		return err
-	}
 	if !r.execute {
+		if err := r.show(cmd.OutOrStdout(), moves); err != nil {
+			return err
+		}
 		fmt.Fprintln(cmd.ErrOrStderr(), "nothing is changed; --execute sets these offsets")
 		return nil
 	}
-	return commit(cmd, adm, group, moves)
+	failed := commit(cmd, adm, group, moves)
+	return errors.Join(r.show(cmd.OutOrStdout(), moves), failed)
 }
 
 // scope are the partitions asked for: nil for those of a file or of every topic; no partitions for all of a topic.
@@ -267,7 +269,7 @@ func (r *resetting) show(out io.Writer, moves []move) error {
 	return nil
 }
 
-// commit sets the offsets.
+// commit sets the offsets, and notes which of them are.
 func commit(cmd *cobra.Command, adm *kadm.Client, group string, moves []move) error {
 	var offsets kadm.Offsets
 	for _, m := range moves {
@@ -278,11 +280,13 @@ func commit(cmd *cobra.Command, adm *kadm.Client, group string, moves []move) er
 		return explain(group, err, "")
 	}
 	var failed error
-	resp.Each(func(o kadm.OffsetResponse) {
-		if o.Err != nil {
+	for i := range moves {
+		m := &moves[i]
+		o, told := resp.Lookup(m.Topic, m.Partition)
+		if m.Executed = told && o.Err == nil; told && o.Err != nil {
 			failed = errors.Join(failed, explain(fmt.Sprintf("%s-%d", o.Topic, o.Partition), o.Err, ""))
 		}
-	})
+	}
 	if failed == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "set %s of %s\n", count(int64(len(moves)), "offset"), group)
 	}

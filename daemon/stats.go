@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -115,8 +117,12 @@ func fetchNumbers(ctx context.Context, address string) (*numbersRead, error) {
 // noNumbers says why an address does not answer, and what to do.
 func noNumbers(address string, err error) error {
 	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
+	switch {
+	case errors.As(err, &op) && op.Op == "dial":
 		return fmt.Errorf("no numbers at %s: %w; kring.metrics.address says where a broker serves them", address, op.Err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), strings.Contains(err.Error(), "malformed HTTP"):
+		return fmt.Errorf("what listens at %s does not speak HTTP: it may be a port for clients; kring.metrics.address says where a broker "+
+			"serves its numbers", address)
 	}
 	return err
 }

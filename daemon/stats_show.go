@@ -17,10 +17,21 @@ const lagsShown = 10
 
 // print shows it to people.
 func (s *stats) print(out io.Writer) {
-	fmt.Fprintf(out, "broker %s of cluster %s, %s for %s\n", s.Broker, s.Cluster, s.State, time.Duration(s.Uptime)*time.Second)
+	up := time.Duration(s.Uptime) * time.Second
+	switch {
+	case s.Broker != nil:
+		fmt.Fprintf(out, "broker %d of cluster %s, %s for %s\n", *s.Broker, s.Cluster, s.State, up)
+	case s.Start != nil:
+		fmt.Fprintf(out, "broker %s for %s, %s\n", s.State, up, s.Start.text())
+	default:
+		fmt.Fprintf(out, "broker %s for %s\n", s.State, up)
+	}
 	p := s.Process
 	fmt.Fprintf(out, "process   %.2f cores, %s resident, %s heap, %.0f of %.0f descriptors\n", p.CPU, bytesText(p.Resident), bytesText(p.Heap),
 		p.Files, p.FilesMax)
+	if s.Broker == nil { // before it serves there is nothing else to show
+		return
+	}
 	line := func(name string, parts []string) { fmt.Fprintf(out, "%-9s %s\n", name, strings.Join(parts, ", ")) }
 	var traffic []string
 	for _, r := range s.Traffic {
@@ -109,9 +120,9 @@ func (s *stats) counted(r rate) string {
 		show = bytesText
 	}
 	if s.old == nil {
-		return fmt.Sprintf("%s %s", show(r.Total), r.Name)
+		return fmt.Sprintf("%s %s", show(r.Total), named(r.Total, r.Name))
 	}
-	return fmt.Sprintf("%s %s (%s/s)", show(r.Total), r.Name, show(r.Rate))
+	return fmt.Sprintf("%s %s (%s/s)", show(r.Total), named(r.Total, r.Name), show(r.Rate))
 }
 
 // perSecond is a rate, and nothing where none was watched.
@@ -131,10 +142,22 @@ func gaugeTexts(all []gauge) []string {
 		if name, bytes := strings.CutSuffix(g.Name, "bytes"); bytes {
 			texts = append(texts, strings.TrimSpace(bytesText(g.Value)+" "+name))
 		} else {
-			texts = append(texts, number(g.Value)+" "+g.Name)
+			texts = append(texts, number(g.Value)+" "+named(g.Value, g.Name))
 		}
 	}
 	return texts
+}
+
+// ones are the names of what is counted, where there is one of it.
+var ones = map[string]string{"partitions": "partition", "uncleanable partitions": "uncleanable partition", "segments": "segment",
+	"open files": "open file", "cleanings": "cleaning", "offsets": "offset", "rebalances": "rebalance", "commits": "commit",
+	"messages in": "message in"}
+
+func named(n float64, name string) string {
+	if one := ones[name]; one != "" && number(n) == "1" {
+		return one
+	}
+	return name
 }
 
 // number groups the digits of a whole number.

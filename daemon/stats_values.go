@@ -3,16 +3,20 @@ package main
 import (
 	"math"
 	"sort"
+	"strconv"
 	"time"
+
+	"kring/daemon/broker"
 )
 
 // stats is what `kring stats` shows: totals since the broker's start and, where an interval was watched, rates in it.
 type stats struct {
-	Broker   string       `json:"broker"`
-	Cluster  string       `json:"cluster"`
+	Broker   *int32       `json:"broker"` // null before it serves
+	Cluster  string       `json:"cluster,omitempty"`
 	Version  string       `json:"version"`
 	State    string       `json:"state"`
 	Uptime   float64      `json:"uptimeSeconds"`
+	Start    *startStats  `json:"start,omitempty"` // while logs are loaded
 	Interval float64      `json:"intervalSeconds"` // 0: no rates
 	Process  processStats `json:"process"`
 	Traffic  []rate       `json:"traffic"`
@@ -25,6 +29,25 @@ type stats struct {
 	Lags     []lagStats   `json:"groupLags"`
 	now, old *numbersRead
 	interval time.Duration
+}
+
+// startStats is how far the loading of the logs is, before the broker serves.
+type startStats struct {
+	Logs    float64 `json:"logs"`
+	Loaded  float64 `json:"logsLoaded"`
+	Unclean bool    `json:"unclean"` // the last stop was not clean, so that logs are recovered
+	Bytes   float64 `json:"bytesChecked"`
+	Seconds float64 `json:"seconds"`
+}
+
+// text is it as the broker's health has it.
+func (s *startStats) text() string {
+	doing := "loading logs"
+	if s.Unclean {
+		doing = "recovering logs"
+	}
+	return stageText(broker.Stage{Doing: doing, Done: int(s.Loaded), Total: int(s.Logs),
+		Recovery: &broker.Recovery{Bytes: int64(s.Bytes), Took: time.Duration(s.Seconds * float64(time.Second))}})
 }
 
 // rate is something that is counted; gauge something that is measured.
@@ -89,7 +112,14 @@ type lagStats struct {
 func newStats(now, old *numbersRead, interval time.Duration) *stats {
 	s := &stats{now: now, old: old, interval: interval, Interval: interval.Seconds()}
 	for _, b := range now.samples("broker_info") {
-		s.Broker, s.Cluster = b.label("broker_id"), b.label("cluster_id")
+		if id, err := strconv.ParseInt(b.label("broker_id"), 10, 32); err == nil {
+			n := int32(id)
+			s.Broker, s.Cluster = &n, b.label("cluster_id")
+		}
+	}
+	if now.samples("start_logs") != nil {
+		s.Start = &startStats{Logs: now.sum("start_logs"), Loaded: now.sum("start_logs_loaded"), Unclean: now.sum("recovery_unclean") > 0,
+			Bytes: now.sum("recovery_bytes_total"), Seconds: now.sum("recovery_seconds")}
 	}
 	for _, b := range now.samples("build_info") {
 		s.Version = b.label("version")
