@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -20,11 +21,16 @@ import (
 // inspection is a look at log dirs and partitions on disk, and what it has found.
 type inspection struct {
 	asJSON, quiet   bool
+	verbose         bool // each note has its line
 	out             *bufio.Writer
+	notes           notes
+	running         map[string]bool // log dirs that a broker uses
+	alone           bool            // none does: we hold the locks, and closing any descriptor of such a file would give it up
 	bar             *progressbar.ProgressBar
 	places          []segment.Place
 	logDirs         []string              // those among the arguments
 	ofDirs          func(segment.Finding) // is told of log dirs' own files; nil: tell
+	sum             func()                // writes the last line; nil: how much was found
 	found, harmless int
 	bytes           int64
 }
@@ -46,7 +52,8 @@ transaction indexes, producer snapshots, leader epochs, checkpoints. ` + logArgu
 Nothing is changed, and no broker is disturbed; of a running one the newest writes may look torn.
 
 One line for each finding: the file, the position, what it is, what to do about it. A line that begins with "note:" tells of
-something that does no harm: the next start deals with it, or nothing need be done.
+something that does no harm: the next start deals with it, or nothing need be done. Notes of one kind are one line, unless --verbose
+or --json is given.
 Exit status: 0 if there is nothing but notes, 1 if something was found, 3 for wrong arguments, 7 if something could not be read.`,
 		Args: atLeast(1),
 		Example: `  kring log verify kring-data
@@ -65,6 +72,7 @@ Exit status: 0 if there is nothing but notes, 1 if something was found, 3 for wr
 	}
 	cmd.Flags().BoolVar(&v.asJSON, "json", false, "one JSON object for each finding")
 	cmd.Flags().BoolVarP(&v.quiet, "quiet", "q", false, "leave the notes out")
+	cmd.Flags().BoolVarP(&v.verbose, "verbose", "v", false, "a line for each note, not for each kind of them")
 	return cmd
 }
 
@@ -156,6 +164,7 @@ func listDir(dir string) ([]ring.Entry, error) {
 
 func (v *inspection) verify(p segment.Place, tell func(segment.Finding)) (*segment.Health, error) {
 	o := reading(tell)
+	o.Running = v.used(filepath.Dir(p.Dir))
 	o.Progress = func(n int64) {
 		v.bytes += n
 		v.bar.Add64(n)
@@ -179,7 +188,73 @@ func (v *inspection) tell(f segment.Finding) {
 		v.out.Write(append(b, '\n'))
 		return
 	}
+	if f.Harmless && !v.verbose {
+		v.notes.add(f)
+		return
+	}
 	v.out.WriteString(findingLine(f))
+}
+
+// used says whether a broker uses a log dir.
+func (v *inspection) used(dir string) bool {
+	is, known := v.running[dir]
+	if !known && !v.alone {
+		if is = inUse(dir); v.running == nil {
+			v.running = map[string]bool{}
+		}
+		v.running[dir] = is
+	}
+	return is
+}
+
+// inUse says whether a process holds the lock of a log dir.
+func inUse(dir string) bool {
+	f, err := os.Open(dir + "/.lock")
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK}
+	return syscall.FcntlFlock(f.Fd(), syscall.F_GETLK, &lock) == nil && lock.Type != syscall.F_UNLCK
+}
+
+// notes are findings that do no harm, by kind: the first of each is shown.
+type notes []struct {
+	kind  string
+	first segment.Finding
+	n     int64
+}
+
+func (n *notes) add(f segment.Finding) {
+	kind := strings.Map(func(r rune) rune { // numbers make no other kind
+		if r >= '0' && r <= '9' {
+			return -1
+		}
+		return r
+	}, f.What) + "; " + f.Do
+	for i := range *n {
+		if x := &(*n)[i]; x.kind == kind {
+			x.n++
+			return
+		}
+	}
+	*n = append(*n, struct {
+		kind  string
+		first segment.Finding
+		n     int64
+	}{kind, f, 1})
+}
+
+// lines are a line for each kind.
+func (n notes) lines() (lines []string) {
+	for _, x := range n {
+		line := findingLine(x.first)
+		if x.n > 1 {
+			line = fmt.Sprintf("note: %d times, first in %s", x.n, strings.TrimPrefix(line, "note: "))
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 func findingLine(f segment.Finding) string {
@@ -199,9 +274,15 @@ func (v *inspection) end(err error) error {
 	if v.bar != nil {
 		v.bar.Finish()
 	}
-	if err == nil && !v.asJSON {
+	for _, line := range v.notes.lines() {
+		v.out.WriteString(line)
+	}
+	if err == nil && !v.asJSON && v.sum == nil {
 		fmt.Fprintf(v.out, "%s, %.1f MB read: %s, %s\n", count(int64(len(v.places)), "partition"), float64(v.bytes)/1e6,
 			count(int64(v.found), "finding"), count(int64(v.harmless), "note"))
+	}
+	if err == nil && v.sum != nil {
+		v.sum()
 	}
 	if e := v.out.Flush(); err == nil {
 		err = e

@@ -58,12 +58,35 @@ func TestVerifyAndRepairADamagedLog(t *testing.T) {
 		t.Error("a dry run changed the log dir")
 	}
 	b.run()
+	b.kring("", "topics", "create", "new").ok(t)
+	b.kring("more\n", "produce", "new").ok(t)
+	notes := kring(t, "", "log", "verify", b.data)
+	if !strings.Contains(notes.out, "note: 2 times, first in "+b.data) || strings.Contains(notes.out, "the next start") ||
+		strings.Count(notes.out, ": not on disk while a broker runs; nothing: it is made at a roll or a stop\n") != 1 {
+		t.Errorf("with a broker on it: %s", notes.out)
+	}
+	if all := kring(t, "", "log", "verify", "-v", b.data).out; strings.Count(all, "not on disk while a broker runs") < 2 {
+		t.Errorf("each note on its own: %s", all)
+	}
 	if held := kring(t, "", "log", "repair", b.data); held.status != exitLocked {
 		t.Errorf("with a broker on it: status %d: %s%s", held.status, held.out, held.errOut)
 	}
 	b.end(syscall.SIGTERM)
-	if out := kring(t, "", "log", "repair", b.data+"/words-0").ok(t); !strings.Contains(out, ".damaged") {
-		t.Errorf("repair: %s", out)
+	repaired := kring(t, "", "log", "repair", b.data+"/words-0").ok(t)
+	lines := strings.Split(repaired, "\n")
+	if !strings.HasPrefix(lines[0], file+" at position ") || !strings.Contains(lines[0], ", of records from offset ") ||
+		!strings.Contains(lines[1], ": copied bytes ") || !strings.HasSuffix(lines[1], ".damaged, and took them out") ||
+		!strings.Contains(lines[2], ": made indexes ") || strings.Contains(repaired, "kring log repair") ||
+		!strings.HasPrefix(lines[3], "1 partition mended, 0 findings left, ") || !strings.HasSuffix(lines[3], " kept in 1 .damaged file") {
+		t.Errorf("repair: %s", repaired)
+	}
+	var sum struct {
+		Partitions, Findings *int
+		Done                 bool
+	}
+	again := strings.TrimSpace(kring(t, "", "log", "repair", "--json", b.data+"/words-0").ok(t))
+	if err := json.Unmarshal([]byte(again), &sum); err != nil || sum.Partitions == nil || *sum.Partitions != 0 || *sum.Findings != 0 || !sum.Done {
+		t.Errorf("a second repair, %v: %s", err, again)
 	}
 	if out := kring(t, "", "log", "verify", b.data).ok(t); !strings.Contains(out, "0 findings, 1 note") {
 		t.Errorf("after the repair: %s", out)

@@ -82,7 +82,7 @@ func TestRepairKeepsWhatIsWhole(t *testing.T) {
 				t.Fatalf("%+v %+v", h, found)
 			}
 			r.do("repair", func(task *ring.Task) {
-				if err := Repair(task, o, h, false); err != nil {
+				if _, err := Repair(task, o, h, false); err != nil {
 					t.Fatal(err)
 				}
 			})

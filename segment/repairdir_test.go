@@ -23,7 +23,7 @@ func TestRepairCollectsLeaderEpochs(t *testing.T) {
 		t.Errorf("%q", plan)
 	}
 	r.do("repair", func(task *ring.Task) {
-		if err := Repair(task, o, h, false); err != nil {
+		if _, err := Repair(task, o, h, false); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -56,7 +56,11 @@ func TestRepairOfCheckpoints(t *testing.T) {
 	r.m.MakePipe("/d/" + cleanerFile)
 	for _, dry := range []bool{true, false} {
 		r.do("repair", func(task *ring.Task) {
-			steps, err := RepairCheckpoints(task, "/d", dry)
+			done, err := RepairCheckpoints(task, "/d", dry)
+			steps := done.Steps
+			if want := map[bool]Repaired{false: {Files: 2, Bytes: 4}}[dry]; done.Files != want.Files || done.Bytes != want.Bytes {
+				t.Errorf("dry %v: kept %d files, %d bytes", dry, done.Files, done.Bytes)
+			}
 			if err != nil || len(steps) != 2 || !strings.Contains(steps[0], recoveryFile) || !strings.Contains(steps[1], cleanerFile) {
 				t.Errorf("%q, %v", steps, err)
 			}

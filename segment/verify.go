@@ -36,6 +36,8 @@ type VerifyOptions struct {
 	// What the log dir says of the partition: Clean and its checkpoints; -1 for one that is not there.
 	Clean                   bool
 	RecoveryPoint, LogStart Offset
+	// Running: a broker uses the log dir; what it has not written yet is no fault.
+	Running bool
 }
 
 // Sparse is a file that knows where its holes end.
@@ -168,6 +170,10 @@ func (v *verifier) names(entries []ring.Entry) {
 			}
 		case ok && (strings.HasSuffix(suffix, deletedSuffix) || strings.HasSuffix(suffix, cleanedSuffix) ||
 			strings.HasSuffix(suffix, swapSuffix)), strings.HasSuffix(e.Name, tmpSuffix):
+			if v.o.Running {
+				v.note(e.Name, "nothing: it goes file.delete.delay.ms after that, or when that is done", "of a compaction, a deletion or a write")
+				continue
+			}
 			v.tell(e.Name, -1, doNothing, "left by a compaction, a deletion or a write that a stop has interrupted")
 		case e.Name == epochsFile, e.Name == metadataFile:
 		default:

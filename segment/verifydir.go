@@ -84,7 +84,7 @@ func (v *verifier) directory(e ring.Entry) {
 	_, stray := parseMarked(e.Name, "stray")
 	switch {
 	case gone:
-		v.tell(e.Name, -1, doNothing, "a deleted partition")
+		v.note(e.Name, "nothing: a broker removes it, file.delete.delay.ms after the deletion or its own start", "a deleted partition")
 	case moving:
 		v.tell(e.Name, -1, "let Kafka finish that first", "a partition that is being moved between log dirs")
 	case stray:

@@ -3,6 +3,8 @@ package segment
 import (
 	"bytes"
 	"fmt"
+
+	"kring/wire/batch"
 )
 
 // segmentCheck is one segment being verified.
@@ -69,6 +71,10 @@ func (v *verifier) segment(i int) error {
 
 func (s *segmentCheck) indexWrong(suffix string, entry int, what string) {
 	do := doRebuild
+	if s.o.Running && !s.o.Clean && s.bound > s.o.RecoveryPoint && entry < 0 {
+		s.note(fileName(s.base, suffix), "nothing: it is made at a roll or a stop", "not on disk while a broker runs")
+		return
+	}
 	if !s.o.Clean && s.bound > s.o.RecoveryPoint {
 		do = doNothing // a start reads this segment and makes its indexes anew; until a broker closes it they are in memory
 	} else {
@@ -188,6 +194,10 @@ func (s *segmentCheck) damage(pos, to int64, why string) error {
 	if err != nil {
 		return err
 	}
+	offsets, err := s.lost(to)
+	if err != nil {
+		return err
+	}
 	tail := to == s.w.f.size && s.last
 	switch {
 	case zero && to == s.w.f.size && to > maxRelative:
@@ -198,12 +208,35 @@ func (s *segmentCheck) damage(pos, to int64, why string) error {
 	case tail && !s.o.Clean && s.next >= s.o.RecoveryPoint:
 		s.tell(s.name, pos, doNothing, "%s; the last stop was not clean, and a start cuts a torn write off", why)
 	case tail:
-		s.tell(s.name, pos, doRepair, "%s; %d bytes up to the file's end, from offset %d on", why, to-pos, s.next)
+		s.tell(s.name, pos, doRepair, "%s; %d bytes up to the file's end, %s", why, to-pos, offsets)
 	default:
-		s.tell(s.name, pos, doRepair, "%s; %d bytes, of records from offset %d on", why, to-pos, s.next)
+		s.tell(s.name, pos, doRepair, "%s; %d bytes, %s", why, to-pos, offsets)
 	}
 	s.holes = append(s.holes, hole{pos, to, zero && to == s.w.f.size})
 	return nil
+}
+
+// lost says which offsets may be those of bytes that are no batch and end at a position.
+func (s *segmentCheck) lost(to int64) (string, error) {
+	end := s.bound - 1
+	if to < s.w.f.size {
+		b, err := s.w.bytes(to, batch.HeaderSize)
+		if err != nil {
+			return "", err
+		}
+		if len(b) == batch.HeaderSize {
+			end = header(b).base() - 1
+		}
+	}
+	switch {
+	case end < s.next:
+		return "of no record that the log lacks", nil
+	case end == s.next:
+		return fmt.Sprintf("of offset %d", end), nil
+	case end-s.base > maxRelative: // nothing bounds it
+		return fmt.Sprintf("of records from offset %d on", s.next), nil
+	}
+	return fmt.Sprintf("of records from offset %d to %d", s.next, end), nil
 }
 
 // batch holds the indexes, the leader epochs and the transactions against one batch.
