@@ -171,3 +171,14 @@ func TestRootLeavesFilesToTheOwner(t *testing.T) {
 		t.Error(said)
 	}
 }
+
+// TestAnotherBrokerIDNamesTheCure: the id in a log dir stands, and the line says how to go on.
+func TestAnotherBrokerIDNamesTheCure(t *testing.T) {
+	b := start(t, t.TempDir()+"/data")
+	b.end(unix.SIGTERM)
+	r := kring(t, "", append(b.args, "--override", "broker.id=7")...)
+	if r.status != exitData || !strings.Contains(r.errOut, "broker.id is 1001, but 7 is configured") ||
+		!strings.Contains(r.errOut, "set broker.id=1001 or leave it out") {
+		t.Errorf("%+v", r)
+	}
+}

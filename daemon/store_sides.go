@@ -71,7 +71,9 @@ func loses(fresh, old []embedded.Node) string {
 	return fmt.Sprintf("%s, and what it has in %s that differ", text, count(int64(len(w.set)), "node"))
 }
 
-func refused(format string, args ...any) error { return &failure{exitData, fmt.Errorf(format, args...)} }
+func refused(format string, args ...any) error {
+	return &failure{exitData, fmt.Errorf(format, args...)}
+}
 
 // choice is the refusal of what would lose something of the store or of ZooKeeper, when nobody has said that it may.
 func (h *handover) choice(s sides, store, zooKeeper []embedded.Node) error {
