@@ -246,7 +246,7 @@ func (s *handed) changes(out io.Writer, every bool, where string) {
 	}
 	fmt.Fprintf(out, "%d created, %d changed, %d deleted, the rest was there\n", len(s.Created), len(s.Changed), len(s.Deleted))
 	if len(s.Lost) > 0 {
-		fmt.Fprintf(out, "only %s had the %s\n", where, plural(len(s.Lost), "topic")+" "+named(s.Lost))
+		fmt.Fprintf(out, "only %s had the %s\n", where, plural(len(s.Lost), "topic")+" "+someOf(s.Lost))
 	}
 }
 

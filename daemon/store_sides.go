@@ -53,8 +53,8 @@ func idOf(n embedded.Node) string {
 	return topic.ID.String()
 }
 
-// named is a list for a message, of its first names at most.
-func named(names []string) string {
+// someOf is a list for a message, of its first names at most.
+func someOf(names []string) string {
 	if len(names) <= namesMost {
 		return strings.Join(names, ", ")
 	}
@@ -66,7 +66,7 @@ func loses(fresh, old []embedded.Node) string {
 	w := difference(fresh, old)
 	text := fmt.Sprintf("%s of its own", count(int64(len(w.remove)), "node"))
 	if topics := topicsLost(fresh, old); len(topics) > 0 {
-		text = fmt.Sprintf("%s (%s)", count(int64(len(topics)), "topic"), named(topics)) + " and " + text
+		text = fmt.Sprintf("%s (%s)", count(int64(len(topics)), "topic"), someOf(topics)) + " and " + text
 	}
 	return fmt.Sprintf("%s, and what it has in %s that differ", text, count(int64(len(w.set)), "node"))
 }
