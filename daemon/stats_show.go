@@ -120,9 +120,9 @@ func (s *stats) counted(r rate) string {
 		show = bytesText
 	}
 	if s.old == nil {
-		return fmt.Sprintf("%s %s", show(r.Total), named(r.Total, r.Name))
+		return fmt.Sprintf("%s %s", show(r.Total), nounFor(r.Total, r.Name))
 	}
-	return fmt.Sprintf("%s %s (%s/s)", show(r.Total), named(r.Total, r.Name), show(r.Rate))
+	return fmt.Sprintf("%s %s (%s/s)", show(r.Total), nounFor(r.Total, r.Name), show(r.Rate))
 }
 
 // perSecond is a rate, and nothing where none was watched.
@@ -142,7 +142,7 @@ func gaugeTexts(all []gauge) []string {
 		if name, bytes := strings.CutSuffix(g.Name, "bytes"); bytes {
 			texts = append(texts, strings.TrimSpace(bytesText(g.Value)+" "+name))
 		} else {
-			texts = append(texts, number(g.Value)+" "+named(g.Value, g.Name))
+			texts = append(texts, number(g.Value)+" "+nounFor(g.Value, g.Name))
 		}
 	}
 	return texts
@@ -153,7 +153,7 @@ var ones = map[string]string{"partitions": "partition", "uncleanable partitions"
 	"open files": "open file", "cleanings": "cleaning", "offsets": "offset", "rebalances": "rebalance", "commits": "commit",
 	"messages in": "message in"}
 
-func named(n float64, name string) string {
+func nounFor(n float64, name string) string {
 	if one := ones[name]; one != "" && number(n) == "1" {
 		return one
 	}
