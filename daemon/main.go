@@ -22,6 +22,9 @@ func main() {
 	tuneMemory()
 	ctx := signals()
 	err := command().ExecuteContext(ctx)
+	if err == nil {
+		err = helpRefused
+	}
 	sayLastWords(lastPatience)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		_, _, priority := severity(slog.LevelError)
@@ -32,6 +35,9 @@ func main() {
 	}
 	os.Exit(statusOf(err))
 }
+
+// helpRefused is why no help was shown: that of a command that is not there would be another one's, and the library takes any for success.
+var helpRefused error
 
 // command is the whole command line.
 func command() *cobra.Command {
@@ -57,6 +63,15 @@ func command() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return badFlag(cmd, err) })
 	root.AddCommand(brokerCommand(), probeCommand(), topicsCommand(), groupsCommand(), produceCommand(), consumeCommand(), logCommand(),
 		statsCommand(), benchCommand(), storeCommand(), exitTopic())
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if rest := cmd.Flags().Args(); cmd.HasSubCommands() && len(rest) > 0 {
+			helpRefused = wrong("there is no command %q; %s --help lists them",
+				strings.TrimPrefix(cmd.CommandPath()+" "+rest[0], root.Name()+" "), cmd.CommandPath())
+			return
+		}
+		help(cmd, args)
+	})
 	root.InitDefaultHelpCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "help" {

@@ -38,6 +38,7 @@ type producing struct {
 
 	mu    sync.Mutex
 	err   error
+	at    *kgo.Record // what err is about
 	count int64
 	bytes int64
 }
@@ -138,7 +139,7 @@ func (p *producing) run(cmd *cobra.Command, topic string, files []string) error 
 	defer p.mu.Unlock()
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s, %s\n", count(p.count, "record"), count(p.bytes, "byte"))
 	if p.err != nil {
-		return explain(topic, p.reason(cmd.Context(), cl, topic), "")
+		return explain(topic, p.reason(cmd.Context(), cl, topic), p.rule(cmd.Context(), cl, topic))
 	}
 	return err
 }
@@ -177,7 +178,7 @@ func (p *producing) send(ctx context.Context, cl *kgo.Client, r *kgo.Record) boo
 		defer p.mu.Unlock()
 		if err != nil {
 			if p.err == nil {
-				p.err = err
+				p.err, p.at = err, r
 			}
 			return
 		}

@@ -1,9 +1,15 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"regexp"
+	"strconv"
+	"strings"
 	"sync/atomic"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -32,6 +38,43 @@ func (r *lastRefusal) Log(_ kgo.LogLevel, msg string, keyvals ...any) {
 			r.last.Store(byName(m[1]))
 		}
 	}
+}
+
+// rule names the setting of the topic, or of this command, by which a record was refused: the broker says so, and the client library does
+// not pass it on. It is empty where that is not known.
+func (p *producing) rule(ctx context.Context, cl *kgo.Client, topic string) string {
+	large := errors.Is(p.err, kerr.MessageTooLarge)
+	if !large && !errors.Is(p.err, kerr.InvalidRecord) {
+		return ""
+	}
+	settings, err := kadm.NewClient(cl).DescribeTopicConfigs(ctx, topic)
+	if err != nil || len(settings) != 1 || settings[0].Err != nil {
+		return ""
+	}
+	of := func(name string) string {
+		for _, c := range settings[0].Configs {
+			if c.Key == name {
+				return c.MaybeValue()
+			}
+		}
+		return ""
+	}
+	if !large {
+		if p.at.Key == nil && strings.Contains(of("cleanup.policy"), "compact") {
+			return "the topic is compacted (cleanup.policy), and takes no record without a key; --key or --key-separator gives one"
+		}
+		return ""
+	}
+	size := len(p.at.Key) + len(p.at.Value)
+	most, err := strconv.Atoi(of("max.message.bytes"))
+	switch {
+	case err != nil:
+		return ""
+	case int(p.maxBytes) <= most || size >= int(p.maxBytes):
+		return fmt.Sprintf("a record of %s does not fit into --max-message-bytes, %d", count(int64(size), "byte"), p.maxBytes)
+	}
+	return fmt.Sprintf("a batch is larger than the topic's max.message.bytes, %d; --max-message-bytes makes batches smaller, "+
+		"kring topics alter --config changes the topic's", most)
 }
 
 // byName finds one of Kafka's errors.

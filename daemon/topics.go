@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 func topicsCommand() *cobra.Command {
@@ -166,6 +168,9 @@ func alterTopic(c *client) *cobra.Command {
 				return err
 			}
 			defer adm.Close()
+			if alter, err = unset(cmd, adm, args[0], alter); err != nil {
+				return err
+			}
 			return runAlter(cmd, adm, args[0], partitions, alter)
 		},
 	}
@@ -188,6 +193,40 @@ func alterations(settings, remove []string) ([]kadm.AlterConfig, error) {
 	}
 	for _, name := range remove {
 		alter = append(alter, kadm.AlterConfig{Op: kadm.DeleteConfig, Name: name})
+	}
+	return alter, nil
+}
+
+// unset looks at the settings that are to be set back, which a broker does without a word whatever they are: one that no topic has is refused,
+// and one that is not set left out.
+func unset(cmd *cobra.Command, adm *kadm.Client, topic string, alter []kadm.AlterConfig) ([]kadm.AlterConfig, error) {
+	back := func(a kadm.AlterConfig) bool { return a.Op == kadm.DeleteConfig }
+	if !slices.ContainsFunc(alter, back) {
+		return alter, nil
+	}
+	resp, err := adm.DescribeTopicConfigs(cmd.Context(), topic)
+	if err != nil {
+		return nil, err
+	}
+	there, err := resp.On(topic, nil)
+	if err == nil {
+		err = there.Err
+	}
+	if err != nil {
+		return nil, explain(topic, err, "")
+	}
+	for _, a := range slices.Clone(alter) {
+		if !back(a) {
+			continue
+		}
+		i := slices.IndexFunc(there.Configs, func(c kadm.Config) bool { return c.Key == a.Name })
+		switch {
+		case i < 0:
+			return nil, fmt.Errorf("%s: %s is no setting of a topic", topic, a.Name)
+		case there.Configs[i].Source != kmsg.ConfigSourceDynamicTopicConfig:
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s of %s was not set\n", a.Name, topic)
+			alter = slices.DeleteFunc(alter, func(x kadm.AlterConfig) bool { return back(x) && x.Name == a.Name })
+		}
 	}
 	return alter, nil
 }

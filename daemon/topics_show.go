@@ -77,7 +77,7 @@ type describedPart struct {
 }
 
 func describeTopics(c *client) *cobra.Command {
-	var asJSON bool
+	var internal, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "describe [NAME...]",
 		Short: "Show partitions, replicas, offsets and settings of topics",
@@ -93,6 +93,9 @@ func describeTopics(c *client) *cobra.Command {
 			all, missing, err := gather(cmd, adm, args)
 			if err != nil {
 				return err
+			}
+			if len(args) == 0 && !internal {
+				all = slices.DeleteFunc(all, func(d described) bool { return d.Internal })
 			}
 			for i, d := range all {
 				if asJSON {
@@ -111,7 +114,9 @@ func describeTopics(c *client) *cobra.Command {
 		},
 	}
 	cmd.ValidArgsFunction = c.completeTopics(true)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object for each topic")
+	f := cmd.Flags()
+	f.BoolVar(&internal, "internal", false, "also topics that belong to brokers themselves, where none is named")
+	f.BoolVar(&asJSON, "json", false, "one JSON object for each topic")
 	return cmd
 }
 
@@ -192,7 +197,7 @@ func (d *described) print(out io.Writer) {
 	if len(settings) > 0 {
 		fmt.Fprintf(out, "settings  %s\n", strings.Join(settings, " "))
 	}
-	w := newTable(out, "partition", "leader", "epoch", "replicas", "in sync", "start", "end", "records")
+	w := newTable(out, "partition", "leader", "epoch", "replicas", "in sync", "start", "end", "offsets")
 	for _, p := range d.Partitions {
 		if p.Start < 0 || p.End < 0 {
 			w.AppendRow(table.Row{p.Partition, orNone(p.Leader), p.LeaderEpoch, brokers(p.Replicas), brokers(p.ISR), "-", "-", "-"})
