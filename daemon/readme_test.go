@@ -16,21 +16,26 @@ func TestFirstMinuteOfTheReadmeWorks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands := regexp.MustCompile(`(?m)^    (.*\bkcat .*)$`).FindAllStringSubmatch(string(text), -1)
-	if len(commands) < 2 {
-		t.Fatalf("%d kcat lines in README.md", len(commands))
+	commands := regexp.MustCompile(`(?m)^    (.*\bkcat .*|.*\bbin/kring .*)$`).FindAllStringSubmatch(string(text), -1)
+	want := []string{"", "hello\n", "hello\n", "readers  Empty, 0 members, coordinated by broker 1001, lag 0\n", "", "hello\nhello again\n"}
+	if len(commands) != len(want) {
+		t.Fatalf("%d lines with kcat or kring in README.md", len(commands))
 	}
 	b := start(t, t.TempDir()+"/data")
-	var out []byte
-	for _, c := range commands {
-		cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(c[1], "localhost:9092", b.addr))
-		cmd.WaitDelay = time.Second
-		if out, err = cmd.Output(); err != nil {
-			t.Fatalf("%s: %v", c[1], err)
+	for i, c := range commands {
+		line := strings.ReplaceAll(c[1], "localhost:9092", b.addr)
+		if before, after, ours := strings.Cut(line, "bin/kring "); ours {
+			line = before + program + " " + after + " -b " + b.addr
 		}
-	}
-	if string(out) != "hello\n" {
-		t.Errorf("read back %q", out)
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+		cmd.WaitDelay = time.Second
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if !strings.HasPrefix(string(out), want[i]) {
+			t.Errorf("%s: %q, want %q", line, out, want[i])
+		}
 	}
 }
 
