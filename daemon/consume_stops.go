@@ -50,8 +50,8 @@ const (
 	headBytes = 61
 )
 
-// batchAt asks for the first batch that ends at or behind an offset, and reads its offsets from its head, damaged though it may be: its first,
-// and that behind its last. What makes no sense is taken for a batch of one record.
+// batchAt asks for the first batch that ends at or behind an offset, and reads its offsets from its head, damaged though it may be: its
+// first, and that behind its last. What makes no sense is taken for a batch of one record.
 func batchAt(ctx context.Context, cl *kgo.Client, topic string, partition int32, at int64) (first, next int64) {
 	topics, err := kadm.NewClient(cl).ListTopics(ctx, topic)
 	if err != nil {

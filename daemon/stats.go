@@ -120,7 +120,8 @@ func noNumbers(address string, err error) error {
 	switch {
 	case errors.As(err, &op) && op.Op == "dial":
 		return fmt.Errorf("no numbers at %s: %w; kring.metrics.address says where a broker serves them", address, op.Err)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), strings.Contains(err.Error(), "malformed HTTP"):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
+		strings.Contains(err.Error(), "malformed HTTP"):
 		return fmt.Errorf("what listens at %s does not speak HTTP: it may be a port for clients; kring.metrics.address says where a broker "+
 			"serves its numbers", address)
 	}

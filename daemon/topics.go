@@ -197,8 +197,8 @@ func alterations(settings, remove []string) ([]kadm.AlterConfig, error) {
 	return alter, nil
 }
 
-// unset looks at the settings that are to be set back, which a broker does without a word whatever they are: one that no topic has is refused,
-// and one that is not set left out.
+// unset looks at the settings that are to be set back, which a broker does without a word whatever they are: one that no topic has is
+// refused, and one that is not set left out.
 func unset(cmd *cobra.Command, adm *kadm.Client, topic string, alter []kadm.AlterConfig) ([]kadm.AlterConfig, error) {
 	back := func(a kadm.AlterConfig) bool { return a.Op == kadm.DeleteConfig }
 	if !slices.ContainsFunc(alter, back) {
