@@ -28,7 +28,7 @@ epoch, the producer ids given out. Kafka must be stopped. ZooKeeper is only read
 Refused are a cluster with a broker that is still registered, one whose partitions have replicas on other brokers, one that is under
 way to KRaft or has a reassignment under way, nodes protected by ACLs, and log dirs of another cluster or in use. A store that has not
 been used since its export is replaced; one that has is not, if ZooKeeper has not been used: kring store export is what is missing then.
-Where both were used --replace says that ZooKeeper wins. A store that is replaced is kept under other names, the last two of them.`,
+Where both were used --replace says that ZooKeeper wins. The store is kept under other names then, the last two of them.`,
 		Args: atMost(1),
 		Example: `  kring store import /etc/kafka/server.properties
   kring store import /etc/kafka/server.properties --dry-run --json
@@ -66,8 +66,10 @@ func (h *handover) importTree(cmd *cobra.Command, t *ring.Task, m segment.Meta) 
 	if err != nil {
 		return err
 	}
+	keep := false
 	if old != nil {
 		both, err := compare(last, old, nodes)
+		keep = both.store && !both.same
 		if err == nil {
 			err = h.mayImport(both, old, nodes)
 		}
@@ -83,7 +85,7 @@ func (h *handover) importTree(cmd *cobra.Command, t *ring.Task, m segment.Meta) 
 		Replaced: old != nil}
 	s.wrote(difference(nodes, old), topicsLost(nodes, old))
 	if !h.dryRun {
-		ending, err := embedded.Replace(t, h.logDirs[0], nodes)
+		ending, err := embedded.Replace(t, h.logDirs[0], nodes, keep)
 		if err != nil {
 			return &failure{exitData, fmt.Errorf("writing the store in %s: %w", h.logDirs[0], err)}
 		}
@@ -113,7 +115,7 @@ func (h *handover) sayImported(out io.Writer, s *handed) {
 	}
 	s.foreign(out)
 	if s.Kept != "" {
-		fmt.Fprintf(out, "the old store is kept as %s, till the import after next\n", s.Kept)
+		fmt.Fprintf(out, "the old store is kept as %s; the last two that were in use when they were replaced are\n", s.Kept)
 	}
 	if s.DryRun {
 		return

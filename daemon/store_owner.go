@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/user"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"kring/metadata/embedded"
@@ -65,7 +64,7 @@ func warnStranger(dirs []string, log *slog.Logger) {
 		if owner, is := stranger(dir); is {
 			name := userName(owner.Uid)
 			log.Warn("root serves a log dir of another user's, who will not be able to open what is written now: start the broker as that user "+
-				"(sudo -u "+strings.TrimPrefix(name, "#")+"), or chown -R the log dir afterwards", "dir", dir, "owner", name)
+				"(sudo -u "+name+"), or chown -R the log dir afterwards", "dir", dir, "owner", name)
 		}
 	}
 }
@@ -75,5 +74,5 @@ func userName(id uint32) string {
 	if u, err := user.LookupId(text); err == nil {
 		return u.Username
 	}
-	return "#" + text
+	return "'#" + text + "'" // as sudo takes it
 }

@@ -68,7 +68,7 @@ func loses(fresh, old []embedded.Node) string {
 	if topics := topicsLost(fresh, old); len(topics) > 0 {
 		text = fmt.Sprintf("%s (%s)", count(int64(len(topics)), "topic"), someOf(topics)) + " and " + text
 	}
-	return fmt.Sprintf("%s, and what it has in %s that differ", text, count(int64(len(w.set)), "node"))
+	return fmt.Sprintf("%s, and what differs in %s", text, count(int64(len(w.set)), "node"))
 }
 
 func refused(format string, args ...any) error {

@@ -7,7 +7,7 @@
 //	kring-store-<zxid>.log       the changes behind <zxid>
 //	kring-store-....tmp          a snapshot that was not finished; removed at the next opening
 //	kring-store-....damaged      bytes that an opening has set aside; nobody reads it
-//	kring-store-....replaced-<n> a store that Replace has put aside; the two last ones are kept
+//	kring-store-....replaced-<n> a store that Replace has put aside; the last two are kept
 //
 // A log is a header and frames. A frame is what was written at once and made durable before any of its changes was
 // answered, so only the last frame of the last log can be torn; a torn one was never answered and is cut. What a torn

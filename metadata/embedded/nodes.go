@@ -76,8 +76,8 @@ func (f *files) onlyBegun(read func(string) ([]byte, error)) (bool, error) {
 
 // Replace makes a store of nodes in dir, in the place of one that is there: a crash leaves either of them whole. Versions, times and
 // numbers of children ever created are kept; what is ephemeral is gone with the next opening. Zxids go on behind both stores' last.
-// The old store's files get the ending that is returned, "" if there were none; those of the two last replacements are kept.
-func Replace(t *ring.Task, dir string, nodes []Node) (aside string, err error) {
+// With keep the old store's files get the ending that is returned, "" if there were none; those of the two last such replacements stay.
+func Replace(t *ring.Task, dir string, nodes []Node, keep bool) (aside string, err error) {
 	entries, err := t.List(dir)
 	if err != nil {
 		return "", err
@@ -114,6 +114,9 @@ func Replace(t *ring.Task, dir string, nodes []Node) (aside string, err error) {
 		return "", err
 	}
 	fresh := func(name string) bool { return name == fileName(tr.zxid, logSuffix) } // an empty one of that name was begun anew
+	if !keep {
+		olds, useless = nil, append(useless, olds...)
+	}
 	if aside, err = putAside(t, dir, slices.DeleteFunc(olds, fresh), names); err != nil {
 		return "", err
 	}

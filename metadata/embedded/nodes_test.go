@@ -34,54 +34,60 @@ func foreign() []Node {
 
 // TestReplace: whenever the power goes while a store takes another's place, one of them is there, whole.
 func TestReplace(t *testing.T) {
-	for _, fresh := range []bool{true, false} {
-		old, replaced := 0, 0
-		for after := time.Duration(0); replaced < 3; after += 20 * time.Microsecond {
-			b := newBench(uint64(after) + 21)
-			if !fresh {
-				storetest.NewClient(t, b.world(t)).Do(metadata.Create("/old", nil))
-				b.m.Kill()
-			}
-			b.loop = b.m.Loops(1)[0]
-			done := false
-			b.do(t, func() {
-				ring.Go(b.loop, func(task *ring.Task) {
-					if err := task.MakeDir(dir); err != nil && fresh {
-						t.Error(err)
-					}
-					if err := task.SyncDir("/"); err != nil {
-						t.Error(err)
-					}
-					if _, err := Replace(task, dir, foreign()); err != nil {
-						t.Error(err)
-					}
-					done = true
-				})
+	for _, keep := range []bool{true, false} {
+		replaceAndCut(t, true, keep)
+		replaceAndCut(t, false, keep)
+	}
+}
+
+func replaceAndCut(t *testing.T, fresh, keep bool) {
+	t.Helper()
+	old, replaced := 0, 0
+	for after := time.Duration(0); replaced < 3; after += 20 * time.Microsecond {
+		b := newBench(uint64(after) + 21)
+		if !fresh {
+			storetest.NewClient(t, b.world(t)).Do(metadata.Create("/old", nil))
+			b.m.Kill()
+		}
+		b.loop = b.m.Loops(1)[0]
+		done := false
+		b.do(t, func() {
+			ring.Go(b.loop, func(task *ring.Task) {
+				if err := task.MakeDir(dir); err != nil && fresh {
+					t.Error(err)
+				}
+				if err := task.SyncDir("/"); err != nil {
+					t.Error(err)
+				}
+				if _, err := Replace(task, dir, foreign(), keep); err != nil {
+					t.Error(err)
+				}
+				done = true
 			})
-			b.w.RunFor(after)
-			b.m.Crash()
-			nodes, err := ReadFiles(onDisk(t, b))
-			paths := make([]string, len(nodes))
-			for i, n := range nodes {
-				paths[i] = n.Path
-			}
-			switch {
-			case !done && fresh && errors.Is(err, fs.ErrNotExist), !done && !fresh && slices.Equal(paths, []string{"/", "/old"}):
-				old++
-			case slices.Equal(paths, []string{"/", "/q", "/q/n_0000000007"}):
-				if done {
-					replaced++
-				}
-				if nodes[2].Stat != foreign()[0].Stat || nodes[2].Data[0] != 0xff || nodes[1].Stat != foreign()[2].Stat {
-					t.Fatalf("after %v: %+v", after, nodes)
-				}
-			default:
-				t.Fatalf("fresh %v, after %v, done %v: %v %q", fresh, after, done, err, paths)
-			}
+		})
+		b.w.RunFor(after)
+		b.m.Crash()
+		nodes, err := ReadFiles(onDisk(t, b))
+		paths := make([]string, len(nodes))
+		for i, n := range nodes {
+			paths[i] = n.Path
 		}
-		if old == 0 {
-			t.Errorf("fresh %v: the power never went before", fresh)
+		switch {
+		case !done && fresh && errors.Is(err, fs.ErrNotExist), !done && !fresh && slices.Equal(paths, []string{"/", "/old"}):
+			old++
+		case slices.Equal(paths, []string{"/", "/q", "/q/n_0000000007"}):
+			if done {
+				replaced++
+			}
+			if nodes[2].Stat != foreign()[0].Stat || nodes[2].Data[0] != 0xff || nodes[1].Stat != foreign()[2].Stat {
+				t.Fatalf("after %v: %+v", after, nodes)
+			}
+		default:
+			t.Fatalf("fresh %v, after %v, done %v: %v %q", fresh, after, done, err, paths)
 		}
+	}
+	if old == 0 {
+		t.Errorf("fresh %v: the power never went before", fresh)
 	}
 }
 
@@ -93,7 +99,7 @@ func TestReplacedStoreGoesOn(t *testing.T) {
 		b.do(t, func() {
 			ring.Go(b.loop, func(task *ring.Task) {
 				_ = task.MakeDir(dir)
-				if _, err := Replace(task, dir, foreign()); err != nil {
+				if _, err := Replace(task, dir, foreign(), true); err != nil {
 					t.Error(err)
 				}
 			})
@@ -113,7 +119,7 @@ func TestReplacedStoresAreKept(t *testing.T) {
 	b := newBench(37)
 	b.loop = b.m.Loops(1)[0]
 	var endings []string
-	for n := range 4 {
+	for n := range 5 {
 		nodes := append(foreign(), Node{Path: "/life-" + string(rune('0'+n))})
 		b.do(t, func() {
 			ring.Go(b.loop, func(task *ring.Task) {
@@ -123,7 +129,7 @@ func TestReplacedStoresAreKept(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				ending, err := Replace(task, dir, nodes)
+				ending, err := Replace(task, dir, nodes, n != 2)
 				if err != nil {
 					t.Error(err)
 				}
@@ -132,14 +138,14 @@ func TestReplacedStoresAreKept(t *testing.T) {
 		})
 		b.w.RunFor(1e9)
 	}
-	if !slices.Equal(endings, []string{"", ".replaced-1", ".replaced-2", ".replaced-3"}) {
+	if !slices.Equal(endings, []string{"", ".replaced-1", "", ".replaced-2", ".replaced-3"}) {
 		t.Errorf("%q", endings)
 	}
 	all := b.contents(t)
 	if string(all["kring-store-note"]) != "kept" {
 		t.Error("a file that is not the tree's is gone")
 	}
-	for n, ending := range []string{".replaced-1", ".replaced-2", ".replaced-3", ""} {
+	for n, ending := range []string{".replaced-1", "none", ".replaced-2", ".replaced-3", ""} { // of the store of each life
 		old := fstest.MapFS{"other": {}}
 		for name, data := range all {
 			if kept, is := strings.CutSuffix(name, ending); is && IsTree(kept) {
@@ -147,9 +153,9 @@ func TestReplacedStoresAreKept(t *testing.T) {
 			}
 		}
 		nodes, err := ReadFiles(old)
-		if ending == ".replaced-1" {
+		if n < 2 {
 			if !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("more than two are kept: %v", err)
+				t.Errorf("%s: more than the last two that were to be kept: %v", ending, err)
 			}
 		} else if err != nil || !slices.ContainsFunc(nodes, func(x Node) bool { return x.Path == "/life-"+string(rune('0'+n)) }) {
 			t.Errorf("%q: %v %v", ending, nodes, err)
