@@ -71,8 +71,8 @@ func (r *recovery) settleEnd(s *segment, damage *bad, end int64) error {
 	}
 	l.tellDamage(s, damage, stop)
 	s.closed, s.next = true, stop
-	l.prods.end = stop
-	if err := l.producersUpTo(r.t, r.found.snapshots, stop); err != nil {
+	var err error
+	if l.prods, err = l.producersUpTo(r.t, r.found.snapshots, stop); err != nil {
 		return err
 	}
 	s.snapshot = encodeSnapshot(&l.prods)

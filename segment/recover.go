@@ -50,7 +50,7 @@ func (l *Log) recoverSegments(t *ring.Task, f *found, o Options, epochsLost bool
 		x.take(t)
 		defer x.give()
 	}
-	if err := l.producersUpTo(t, f.snapshots, l.segs[from].base); err != nil {
+	if l.prods, err = l.producersUpTo(t, f.snapshots, l.segs[from].base); err != nil {
 		return false, err
 	}
 	if r.progress = o.Progress; r.progress == nil {
@@ -230,10 +230,10 @@ func (l *Log) replaySegment(t *ring.Task, s *segment, from, to Offset, size int,
 	}
 }
 
-// producersUpTo rebuilds the producer state as of offset to: the newest good snapshot that is not above it, and the batches
+// producersUpTo makes the producer state as of offset to: from the newest good snapshot that is not above it, and the batches
 // from there on.
-func (l *Log) producersUpTo(t *ring.Task, snapshots []Offset, to Offset) error {
-	l.prods = producers{end: l.segs[0].base}
+func (l *Log) producersUpTo(t *ring.Task, snapshots []Offset, to Offset) (ps producers, err error) {
+	ps.end = l.segs[0].base
 	for _, o := range slices.Backward(snapshots) {
 		if o > to {
 			continue
@@ -243,25 +243,25 @@ func (l *Log) producersUpTo(t *ring.Task, snapshots []Offset, to Offset) error {
 			continue
 		}
 		if err == nil {
-			err = l.prods.load(b, o, l.loop.UnixMilli(), l.conf.ProducerExpireMs)
+			err = ps.load(b, o, l.loop.UnixMilli(), l.conf.ProducerExpireMs)
 		}
 		if err == nil {
 			break
 		} else if !unreadable(err) {
-			return err
+			return ps, err
 		}
 		l.warn("removing a producer snapshot that cannot be read", "snapshot", o, "cause", err)
 		if err := t.Remove(l.dir + "/" + fileName(o, snapshotSuffix)); err != nil {
-			return err
+			return ps, err
 		}
 	}
-	if l.prods.end < l.segs[0].base {
-		l.prods = producers{end: l.segs[0].base}
+	if ps.end < l.segs[0].base {
+		ps = producers{end: l.segs[0].base}
 	}
-	if err := l.widen(t); err != nil {
-		return err
+	if err := l.widen(t, &ps); err != nil {
+		return ps, err
 	}
-	err := l.replay(t, l.prods.end, to, scanLarge, func(sc *scan, s *segment, h header) error {
+	err = l.replay(t, ps.end, to, scanLarge, func(sc *scan, s *segment, h header) error {
 		if !h.hasProducer() {
 			return nil
 		}
@@ -273,19 +273,19 @@ func (l *Log) producersUpTo(t *ring.Task, snapshots []Offset, to Offset) error {
 			}
 			whole = b
 		}
-		l.prods.apply(whole)
+		ps.apply(whole)
 		return nil
 	})
-	l.prods.end = to
-	return err
+	ps.end = to
+	return ps, err
 }
 
 // loadProducers brings the producer state to the end of the log and removes snapshots nobody will need: those above the end, and
 // those that belong to no segment or stand for what was deleted, but for the newest if there are producers.
-func (l *Log) loadProducers(t *ring.Task, snapshots []Offset) error {
+func (l *Log) loadProducers(t *ring.Task, snapshots []Offset) (err error) {
 	if l.prods.end != l.end {
 		usable := slices.DeleteFunc(slices.Clone(snapshots), func(o Offset) bool { return o > l.end })
-		if err := l.producersUpTo(t, usable, l.end); err != nil {
+		if l.prods, err = l.producersUpTo(t, usable, l.end); err != nil {
 			return err
 		}
 	}

@@ -183,7 +183,8 @@ func (l *Log) cutIndexes(t *ring.Task, s *segment, o Offset, position int64) err
 	}
 }
 
-// reloadProducers rebuilds the producer state as of the end of the log.
+// reloadProducers makes the producer state anew, as of the end of the log. Until it is whole the one before stands: readers and a
+// cleaning that come meanwhile must not take an open transaction for none.
 func (l *Log) reloadProducers(t *ring.Task) error {
 	entries, err := t.List(l.dir)
 	if err != nil {
@@ -204,5 +205,11 @@ func (l *Log) reloadProducers(t *ring.Task) error {
 		}
 		snapshots = append(snapshots, o)
 	}
-	return l.producersUpTo(t, snapshots, l.end)
+	ps, err := l.producersUpTo(t, snapshots, l.end)
+	if err != nil {
+		return err
+	}
+	ps.unreplicated = slices.DeleteFunc(ps.unreplicated, func(o openTxn) bool { return !slices.Contains(l.prods.unreplicated, o) })
+	l.prods = ps
+	return nil
 }

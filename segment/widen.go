@@ -18,9 +18,9 @@ const (
 // widen reads back what a snapshot does not keep: of the batches a producer may send again it names the last one only. Without
 // the others a producer that lost its answers in a crash is told that its sequence numbers are out of order, takes a new epoch,
 // and stores everything twice.
-func (l *Log) widen(t *ring.Task) error {
-	end, now, wanted := l.prods.end, l.loop.UnixMilli(), false
-	for _, p := range l.prods.byID {
+func (l *Log) widen(t *ring.Task, ps *producers) error {
+	end, now, wanted := ps.end, l.loop.UnixMilli(), false
+	for _, p := range ps.byID {
 		wanted = wanted || p.n == 1 && now-p.timestamp < resendMs
 	}
 	if !wanted || end <= l.segs[0].base {
@@ -33,7 +33,7 @@ func (l *Log) widen(t *ring.Task) error {
 	seen := map[int64]*producer{}
 	err = l.replay(t, from, end, widenScan, func(_ *scan, _ *segment, h header) error {
 		v := h.v2()
-		if p := l.prods.get(v.ProducerID()); h.hasProducer() && !v.Control() && p != nil && p.n == 1 {
+		if p := ps.get(v.ProducerID()); h.hasProducer() && !v.Control() && p != nil && p.n == 1 {
 			x := seen[p.id]
 			if x == nil {
 				x = newProducer(p.id)
@@ -49,7 +49,7 @@ func (l *Log) widen(t *ring.Task) error {
 		return err
 	}
 	for id, x := range seen {
-		if p := l.prods.get(id); x.epoch == p.epoch && x.batches[x.n-1] == p.batches[0] {
+		if p := ps.get(id); x.epoch == p.epoch && x.batches[x.n-1] == p.batches[0] {
 			p.batches, p.n = x.batches, x.n
 		}
 	}
