@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"kring/daemon/api"
 )
 
 // fetched is a page that is served beside the numbers.
@@ -55,5 +57,37 @@ func TestHealthTellsOfGroupsThatAreNotServed(t *testing.T) {
 	}
 	if numbers := fetched(t, address, "/metrics"); !strings.Contains(numbers, "\nkring_group_partitions_failed 1\n") {
 		t.Error("the numbers do not tell")
+	}
+}
+
+// TestWantOfRoomIsDegraded: partitions that are offline until there is room for their logs are told of in words.
+func TestWantOfRoomIsDegraded(t *testing.T) {
+	var node api.Node
+	told := func() string {
+		var b strings.Builder
+		degraded(&b, &node)
+		return b.String()
+	}
+	if text := told(); text != "" {
+		t.Errorf("of a broker that serves all: %q", text)
+	}
+	node.SetNoRoom(&api.NoRoom{Partitions: 81, Dirs: []string{"/a", "/b"}, Causes: []string{"no space left on device", "none there"}})
+	if text := told(); text != "degraded: 81 partitions offline for want of room in /a, /b: no space left on device\n" {
+		t.Errorf("%q", text)
+	}
+	families, err := parseNumbers("# HELP kring_log_dirs_without_room x\n# TYPE kring_log_dirs_without_room gauge\nkring_log_dirs_without_room 2\n" +
+		"# HELP kring_partitions_without_room x\n# TYPE kring_partitions_without_room gauge\nkring_partitions_without_room 81\n" +
+		"# HELP kring_broker_info x\n# TYPE kring_broker_info gauge\nkring_broker_info{broker_id=\"1\",cluster_id=\"c\"} 1\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read numbersRead
+	for i := range families {
+		read.add(&families[i])
+	}
+	var shown strings.Builder
+	newStats(&read, nil, 0).print(&shown)
+	if !strings.Contains(shown.String(), "\ndegraded  no room in 2 log dirs; 81 partitions offline until there is\n") {
+		t.Error(shown.String())
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"kring/daemon/api"
 	"kring/daemon/broker"
 	"kring/ring"
 )
@@ -76,7 +77,8 @@ func (n *numbers) serve(l net.Listener) {
 	n.log.Error("numbers are not served any more", "error", s.Serve(l))
 }
 
-// health is 200 while the broker serves and every loop turns. Log dirs that are offline are named; the rest serves.
+// health is 200 while the broker serves and every loop turns. Log dirs that are offline and partitions without room are told of; the
+// rest serves, and a new start would not help.
 func (n *numbers) health(w http.ResponseWriter, _ *http.Request) {
 	state, doing := n.life.now()
 	if state == isServing {
@@ -86,16 +88,25 @@ func (n *numbers) health(w http.ResponseWriter, _ *http.Request) {
 		}
 		io.WriteString(w, "serving\n")
 		if b := n.life.broker.Load(); b != nil {
-			for _, dir := range b.Node().Offline() {
-				fmt.Fprintf(w, "log dir offline: %s\n", dir)
-			}
-			if failed := b.Node().GroupsFailed(); failed > 0 {
-				fmt.Fprintf(w, "groups not served, of partitions of __consumer_offsets: %d\n", failed)
-			}
+			degraded(w, b.Node())
 		}
 		return
 	}
 	http.Error(w, strings.TrimSuffix(state.String()+": "+doing, ": "), http.StatusServiceUnavailable)
+}
+
+// degraded says what of a broker that serves is not served.
+func degraded(w io.Writer, node *api.Node) {
+	for _, dir := range node.Offline() {
+		fmt.Fprintf(w, "log dir offline: %s\n", dir)
+	}
+	if n := node.NoRoom(); n != nil {
+		fmt.Fprintf(w, "degraded: %s offline for want of room in %s: %s\n", count(int64(n.Partitions), "partition"),
+			strings.Join(n.Dirs, ", "), n.Causes[0])
+	}
+	if failed := node.GroupsFailed(); failed > 0 {
+		fmt.Fprintf(w, "groups not served, of partitions of __consumer_offsets: %d\n", failed)
+	}
 }
 
 // metrics is everything in Prometheus's text format. The answer is made whole before it is sent, so that a slow reader holds up

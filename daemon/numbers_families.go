@@ -145,9 +145,13 @@ func (p *page) traffic() {
 func (p *page) partitions() {
 	var sum broker.LogFigures
 	figures := make([]*broker.Figures, len(p.loops))
+	noRoom := map[string]bool{}
 	for i, c := range p.loops {
 		figures[i] = c.good
 		sum.Add(&c.good.Logs)
+		for _, dir := range c.good.NoRoom {
+			noRoom[dir] = true
+		}
 	}
 	for _, g := range []struct {
 		name, help string
@@ -159,6 +163,9 @@ func (p *page) partitions() {
 		{"log_dirs", "Log dirs.", p.loops[0].good.LogDirs},
 		{"log_dirs_offline", "Log dirs that are offline until the next start (Kafka's OfflineLogDirectoryCount).",
 			p.loops[0].good.LogDirsOffline},
+		{"log_dirs_without_room", "Log dirs that had no room lately for a log or what was to be appended to one.", len(noRoom)},
+		{"partitions_without_room", "Partitions that are offline until there is room for their logs; some of kring_offline_partitions.",
+			p.loops[0].good.PartitionsNoRoom},
 		{"under_min_isr_partitions", "Partitions that fewer replicas than min.insync.replicas follow.", sum.UnderMinISR},
 		{"log_segments", "Segments of all logs.", sum.Segments},
 		{"log_open_files", "Files of segments that are open.", sum.OpenFiles},

@@ -74,6 +74,8 @@ func TestNumbersTellWhatWasDone(t *testing.T) {
 				{"broker_state", []string{"state", "serving"}, 1},
 				{"partitions_left_out", nil, 0},
 				{"offline_partitions", nil, 0},
+				{"partitions_without_room", nil, 0},
+				{"log_dirs_without_room", nil, 0},
 				{"log_lines_total", []string{"level", "error"}, 0},
 			} {
 				if got := n.sum(want.name, want.labels...); got != want.value || n.samples(want.name) == nil {

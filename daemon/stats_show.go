@@ -39,6 +39,10 @@ func (s *stats) print(out io.Writer) {
 	}
 	line("traffic", traffic)
 	line("logs", gaugeTexts(s.Logs))
+	if s.NoRoom != nil {
+		fmt.Fprintf(out, "%-9s no room in %s; %s offline until there is\n", "degraded", count(int64(s.NoRoom.LogDirs), "log dir"),
+			count(int64(s.NoRoom.Partitions), "partition"))
+	}
 	line("groups", gaugeTexts(s.Groups))
 	line("cleaner", gaugeTexts(s.Cleaner))
 	var closed []string

@@ -21,6 +21,7 @@ type stats struct {
 	Process  processStats `json:"process"`
 	Traffic  []rate       `json:"traffic"`
 	Logs     []gauge      `json:"logs"`
+	NoRoom   *noRoomStats `json:"noRoom,omitempty"`
 	Groups   []gauge      `json:"groups"`
 	Cleaner  []gauge      `json:"cleaner"`
 	APIs     []apiStats   `json:"apis"`
@@ -101,6 +102,12 @@ type loopStats struct {
 	Buffers     float64 `json:"bufferBytesLent"`
 }
 
+// noRoomStats are log dirs that had no room lately, and the partitions that are offline for it.
+type noRoomStats struct {
+	LogDirs    float64 `json:"logDirs"`
+	Partitions float64 `json:"partitions"`
+}
+
 // lagStats is one group's distance from the end, over all its partitions.
 type lagStats struct {
 	Group      string  `json:"group"`
@@ -132,6 +139,9 @@ func newStats(now, old *numbersRead, interval time.Duration) *stats {
 	s.process()
 	s.Traffic = []rate{s.rate("bytes in", "bytes_in_total"), s.rate("messages in", "messages_in_total"),
 		s.rate("bytes out", "bytes_out_total")}
+	if dirs := now.sum("log_dirs_without_room"); dirs > 0 {
+		s.NoRoom = &noRoomStats{dirs, now.sum("partitions_without_room")}
+	}
 	s.Logs = s.gauges("partitions", "partitions", "led here", "leader_partitions", "offline", "offline_partitions",
 		"under min.insync.replicas", "under_min_isr_partitions", "segments", "log_segments", "bytes", "log_size_bytes",
 		"open files", "log_open_files")

@@ -2,7 +2,9 @@ package segment
 
 import (
 	"log/slog"
+	"maps"
 	"path"
+	"slices"
 	"time"
 )
 
@@ -50,3 +52,6 @@ func (l *Log) roomAgain() {
 		l.logAt(slog.LevelInfo, "there is room again", "dir", dir, "refused", c.refused, "after", (now - c.began).Round(time.Second))
 	}
 }
+
+// Cramped lists the log dirs in which there was no room lately for what was to be written to a log of this loop.
+func (f *Files) Cramped() []string { return slices.Sorted(maps.Keys(f.cramped)) }

@@ -32,6 +32,7 @@ type Node struct {
 	Levels Levels
 
 	offline atomic.Pointer[[]string]
+	noRoom  atomic.Pointer[NoRoom]
 	image   atomic.Pointer[metadata.Image]
 	config  atomic.Pointer[config.Config]
 	groups  nodeGroups
@@ -53,6 +54,18 @@ func (n *Node) Offline() []string {
 
 // SetOffline publishes them.
 func (n *Node) SetOffline(dirs []string) { n.offline.Store(&dirs) }
+
+// NoRoom are the partitions that are offline because their logs could not be opened or made for want of room, until there is some.
+type NoRoom struct {
+	Partitions   int
+	Dirs, Causes []string // the log dirs they lie in, and what was said of one in each
+}
+
+// NoRoom is nil if there are none.
+func (n *Node) NoRoom() *NoRoom { return n.noRoom.Load() }
+
+// SetNoRoom publishes them.
+func (n *Node) SetNoRoom(r *NoRoom) { n.noRoom.Store(r) }
 
 // Image is the latest picture of the cluster.
 func (n *Node) Image() *metadata.Image { return n.image.Load() }

@@ -268,7 +268,7 @@ func (u *unmade) add(b *Broker, o *opening, err error) {
 	}
 	b.log.Debug("log cannot be opened for want of room", "topic", o.at.Topic, "partition", o.at.Index, "cause", err)
 	o.options.Clean = false // what a first try has left half done is recovered
-	u.waiting[o.at] = o
+	u.waiting[o.at], o.cause = o, err
 	u.arm(b)
 }
 
@@ -280,6 +280,25 @@ func (u *unmade) tell(b *Broker) {
 			"partitions", n.names.count, "names", n.names.String(), "cause", n.cause)
 	}
 	u.news = nil
+	u.publish(b)
+}
+
+// publish lets those who watch know how many there are.
+func (u *unmade) publish(b *Broker) {
+	if b.node == nil || len(u.order) == 0 && b.node.NoRoom() == nil {
+		return
+	}
+	n := &api.NoRoom{Partitions: len(u.order)}
+	for _, p := range u.order {
+		if o := u.waiting[p]; !slices.Contains(n.Dirs, o.dir.Path()) {
+			n.Dirs = append(n.Dirs, o.dir.Path())
+			n.Causes = append(n.Causes, o.cause.Error())
+		}
+	}
+	if n.Partitions == 0 {
+		n = nil
+	}
+	b.node.SetNoRoom(n)
 }
 
 func (u *unmade) arm(b *Broker) {
@@ -332,7 +351,7 @@ func (u *unmade) retry(t *ring.Task, b *Broker) {
 	}
 	b.each(t, func(s *shard, done func()) {
 		mine := work[s.id]
-		s.tasks(len(mine), func(t *ring.Task, i int) { mine[i].err = s.openLog(t, mine[i]) }, done)
+		s.tasks(len(mine), func(t *ring.Task, i int) { mine[i].err = s.openWhole(t, mine[i]) }, done)
 	})
 	var back []controller.PartitionName
 	for _, mine := range work {
@@ -353,6 +372,7 @@ func (u *unmade) retry(t *ring.Task, b *Broker) {
 		}
 	}
 	b.failLate(t)
+	u.publish(b)
 	if len(u.order) > 0 {
 		b.log.Debug("there is still no room for logs", "partitions", len(u.order))
 	}
@@ -370,6 +390,14 @@ func (s *shard) discard(t *ring.Task, p segment.Partition) {
 			s.b.log.Warn("a deleted partition could not be removed", "topic", p.Topic, "partition", p.Index, "cause", err)
 		}
 	}
+}
+
+// openWhole is openLog for a log that is tried again: only with its topic's id in it can it be led.
+func (s *shard) openWhole(t *ring.Task, o *opening) error {
+	if err := s.openLog(t, o); err != nil {
+		return err
+	}
+	return s.byName[o.at].log.SetTopicID(t, o.options.TopicID)
 }
 
 // openLog opens or makes the log of a partition, unless the shard has it by then.

@@ -28,6 +28,10 @@ type Figures struct {
 	Groups     GroupFigures
 	// LogDirs is how many there are, LogDirsOffline how many of them are offline (Kafka's OfflineLogDirectoryCount); on loop 0 alone.
 	LogDirs, LogDirsOffline int
+	// NoRoom are the log dirs in which this loop found no room lately for a log or what was to be appended to one.
+	NoRoom []string
+	// PartitionsNoRoom are offline until there is room for their logs; on loop 0 alone.
+	PartitionsNoRoom int
 	// Cleaner is what the log cleaner has done; on loop 0 alone.
 	Cleaner CleanerFigures
 }
@@ -95,7 +99,7 @@ func (s *shard) figures(t *ring.Task, most int, f *Figures) {
 		}
 	}
 	s.groupFigures(t, most, &f.Groups)
-	f.Logs.OpenFiles = s.files.Open()
+	f.Logs.OpenFiles, f.NoRoom = s.files.Open(), s.files.Cramped()
 	for topic := range s.ctx.Topics() {
 		f.Logs.Offline += topic.Offline()
 		if bytes := topic.Bytes(); bytes != (api.TopicFigures{}) && len(f.Topics) < most {
@@ -107,6 +111,9 @@ func (s *shard) figures(t *ring.Task, most int, f *Figures) {
 	if s.id == 0 {
 		f.Refused, f.Cleaner = s.b.gate.Refused, s.b.Cleaner()
 		f.LogDirs, f.LogDirsOffline = len(s.b.node.LogDirs), s.b.offline()
+		if n := s.b.node.NoRoom(); n != nil {
+			f.NoRoom, f.PartitionsNoRoom = append(f.NoRoom, n.Dirs...), n.Partitions
+		}
 	}
 }
 

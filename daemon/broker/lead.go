@@ -226,6 +226,7 @@ func (b *Broker) forget(parts []controller.StopReplica, errs []error) {
 			}
 		}
 	}
+	b.unmade.publish(b)
 }
 
 // drop forgets a deleted topic, unless another one of its name has come.

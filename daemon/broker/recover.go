@@ -125,6 +125,7 @@ type opening struct {
 	options segment.Options
 	fresh   bool // what checkpoints say under its name is another's
 	err     error
+	cause   error // of the last try that found no room
 }
 
 // open opens logs of this shard, parallel at a time; opened is called after each, finished last, both here.
