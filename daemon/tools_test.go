@@ -241,7 +241,7 @@ func TestRecordsFromTheCommandLine(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		b.kring("", "topics", "create", "small", "-c", "segment.bytes=20000").ok(t)
-		for arg, want := range map[string]string{"20001": "MESSAGE_TOO_LARGE: a record does not fit --max-message-bytes",
+		for arg, want := range map[string]string{"20001": "MESSAGE_TOO_LARGE: a record of 30000 bytes does not fit into --max-message-bytes, 20001",
 			"1000000": "RECORD_LIST_TOO_LARGE: a batch is larger than the topic's segment.bytes"} {
 			r := b.kring(strings.Repeat("x", 30000), "produce", "small", "--max-message-bytes", arg)
 			if r.status != exitFailed || !strings.Contains(r.errOut, want) {
