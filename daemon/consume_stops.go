@@ -40,8 +40,8 @@ func (c *consuming) stopped(ctx context.Context, cl *kgo.Client, topic string, p
 	if c.group.name != "" {
 		way = fmt.Sprintf("kring groups reset-offsets %s --topic %s:%d --to-offset %d --execute passes it", c.group.name, topic, partition, next)
 	}
-	return fmt.Errorf("%s: the batch at offset %d is damaged; kring log verify on the broker's log dir shows it, kring log repair takes it out, "+
-		"%s", about, first, way)
+	return fmt.Errorf("%s: the batch at offset %d is damaged; kring log verify on the broker's log dir shows it, "+
+		"kring log repair takes it out, %s", about, first, way)
 }
 
 // The places of what a batch says of its offsets, of format 2.
