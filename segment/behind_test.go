@@ -33,6 +33,14 @@ func TestWholeBatchesBehindDamageAreKept(t *testing.T) {
 			o, b := damagedLog(t, r)
 			b = c.damage(b)
 			r.m.WriteFile(o.Dir+"/"+fileName(0, logSuffix), bytes.Clone(b))
+			warned := false
+			v := filesOnly(r.snapshotOf(o.Dir), func(f Finding) { warned = warned || f.Do == doBefore })
+			if _, err := VerifyPartition(o.Dir, v); err != nil {
+				t.Error(err)
+			}
+			if warned != (c.left > 0) {
+				t.Errorf("verify warned of the start: %v", warned)
+			}
 			said := &strings.Builder{}
 			o.Clean, o.RecoveryPoint, o.Log = false, 0, slog.New(slog.NewTextHandler(said, nil))
 			l := r.open(o)

@@ -73,6 +73,7 @@ type hole struct {
 
 const (
 	doRepair  = "kring log repair sets these bytes aside and keeps what stands before and behind them"
+	doBefore  = doRepair + "; a start would end the log there"
 	doRebuild = "kring log repair makes it anew; so does a start that reads it"
 	doNothing = "nothing: the next start deals with it"
 )

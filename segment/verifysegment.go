@@ -209,6 +209,8 @@ func (s *segmentCheck) damage(pos, to int64, why string) error {
 		s.tell(s.name, pos, doNothing, "%s; the last stop was not clean, and a start cuts a torn write off", why)
 	case tail:
 		s.tell(s.name, pos, doRepair, "%s; %d bytes up to the file's end, %s", why, to-pos, offsets)
+	case !s.o.Clean && s.bound > s.o.RecoveryPoint:
+		s.tell(s.name, pos, doBefore, "%s; %d bytes, %s", why, to-pos, offsets)
 	default:
 		s.tell(s.name, pos, doRepair, "%s; %d bytes, %s", why, to-pos, offsets)
 	}
