@@ -66,13 +66,14 @@ func (c *client) admin() (*kadm.Client, error) {
 // againEvery is how soon a group's coordinator that was not there is looked for again.
 const againEvery = 100 * time.Millisecond
 
-// again asks about a group until its coordinator is there, or time is up: a broker that is new makes the topic of offsets first, and one that
-// has just started reads it.
+// again asks about a group until its coordinator is there, or time is up: a broker that is new makes the topic of offsets first, and
+// one that has just started reads it.
 func (c *client) again(ctx context.Context, ask func() error) error {
 	for until := time.Now().Add(c.timeout); ; {
 		err := ask()
-		if !errors.Is(err, kerr.CoordinatorNotAvailable) && !errors.Is(err, kerr.CoordinatorLoadInProgress) && !errors.Is(err, kerr.NotCoordinator) ||
-			time.Now().After(until) {
+		away := errors.Is(err, kerr.CoordinatorNotAvailable) || errors.Is(err, kerr.CoordinatorLoadInProgress) ||
+			errors.Is(err, kerr.NotCoordinator)
+		if !away || time.Now().After(until) {
 			return err
 		}
 		select {
