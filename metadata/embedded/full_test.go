@@ -2,6 +2,8 @@ package embedded
 
 import (
 	"errors"
+	"log/slog"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -23,6 +25,8 @@ func (b *bench) create(t *testing.T, path string) (answered *bool, failed *error
 
 func TestChangesWaitWhileTheDiskIsFull(t *testing.T) {
 	b := newBench(1)
+	said := &strings.Builder{}
+	b.options.Log = slog.New(slog.NewTextHandler(said, nil))
 	if err := b.start(t); err != nil {
 		t.Fatal(err)
 	}
@@ -34,6 +38,9 @@ func TestChangesWaitWhileTheDiskIsFull(t *testing.T) {
 	}
 	if err := b.w.RunUntil("room", time.Minute, func() bool { return *answered }); err != nil || *failed != nil {
 		t.Fatalf("with room again: %v, %v", err, *failed)
+	}
+	if text := said.String(); strings.Count(text, "no room for the cluster's state") != 1 || strings.Count(text, "there is room again") != 1 {
+		t.Errorf("said:\n%s", text)
 	}
 	b.m.Crash()
 	if err := b.start(t); err != nil {

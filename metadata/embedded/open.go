@@ -100,6 +100,7 @@ func Open(t *ring.Task, dir string, o Options) (*Store, error) {
 	}
 	end.ended(dir, tr, o)
 	s := newStore(t.Loop(), dir, tr)
+	s.told = o.Log
 	if err := s.begin(t, f, end.at); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package embedded
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -53,6 +54,7 @@ type Store struct {
 
 	full  bool // the last write found no room; again repeats it
 	again ring.Timer
+	told  *slog.Logger // may be nil
 
 	fenced error // set for good when a write or sync has failed
 	closed bool
@@ -325,9 +327,15 @@ func (s *Store) wrote(err error) {
 	switch {
 	case s.fenced != nil: // closed beside a full disk
 	case err == nil:
+		if s.full && s.told != nil {
+			s.told.Info("there is room again for the cluster's state", "dir", s.dir)
+		}
 		s.full = false
 		s.log.Sync(&s.sync)
 	case ring.NoSpace(err) && !s.closed:
+		if !s.full && s.told != nil {
+			s.told.Warn("no room for the cluster's state: changes of it, a start's among them, wait until there is some", "dir", s.dir, "cause", err)
+		}
 		s.full = true
 		s.loop.After(fullRetry, &s.again)
 	default:
