@@ -3,6 +3,7 @@ package segment
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"time"
 
 	"kring/ring"
@@ -32,6 +33,7 @@ func (l *Log) swap(t *ring.Task, old []*segment, s *segment, stopped func() erro
 	if !l.holds(old) {
 		return ErrAbandoned
 	}
+	l.removeRetired(t, old[0].base, s.next)
 	suffixes := []string{logSuffix, indexSuffix, timeSuffix}
 	if len(s.txns) > 0 {
 		suffixes = append(suffixes, txnSuffix)
@@ -124,17 +126,48 @@ func (l *Log) retire(t *ring.Task, old []*segment) error {
 	return nil
 }
 
+// retired is a file on its way out.
+type retired struct {
+	name string // with its path
+	gone bool
+}
+
 // removeLater removes files after file.delete.delay.ms.
 func (l *Log) removeLater(names []string) {
 	delay := time.Duration(l.conf.FileDeleteDelayMs) * time.Millisecond
+	files := make([]*retired, len(names))
+	for i, name := range names {
+		files[i] = &retired{name: name}
+	}
+	l.retired = append(l.retired, files...)
 	l.later(func(t *ring.Task) {
 		t.Sleep(delay)
-		for _, name := range names {
-			if err := t.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				l.warn("a deleted file could not be removed; the next start will", "file", name, "cause", err)
-			}
+		for _, f := range files {
+			l.removeNow(t, f)
 		}
+		l.retired = slices.DeleteFunc(l.retired, func(f *retired) bool { return f.gone })
 	})
+}
+
+// removeRetired removes what earlier exchanges have retired between two offsets, before the next one there: a start that takes an
+// exchange back could not tell the one's files from the other's. Who reads them has them open.
+func (l *Log) removeRetired(t *ring.Task, from, to Offset) {
+	for _, f := range slices.Clone(l.retired) {
+		if base, _, ok := parseName(f.name[len(l.dir)+1:]); ok && base >= from && base < to {
+			l.removeNow(t, f)
+		}
+	}
+	l.retired = slices.DeleteFunc(l.retired, func(f *retired) bool { return f.gone })
+}
+
+func (l *Log) removeNow(t *ring.Task, f *retired) {
+	if f.gone {
+		return
+	}
+	f.gone = true
+	if err := t.Remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.warn("a deleted file could not be removed; the next start will", "file", f.name, "cause", err)
+	}
 }
 
 // unswap takes the first step back. A start that found some of it would do the same.

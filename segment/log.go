@@ -74,6 +74,7 @@ type Log struct {
 	cleaning  bool // a task cleans
 	cleanStop bool // and shall end
 	swapping  bool // it exchanges segments
+	retired   []*retired
 	retaining bool // a task finds out what to delete
 	cuts      int  // how often the log was cut off
 

@@ -15,20 +15,21 @@ import (
 type swaps struct {
 	l    *Log
 	t    *ring.Task
-	have map[string]bool // names that are there
-	list []string        // the same, in order
+	have map[string]bool  // names that are there
+	size map[string]int64 // their bytes
+	list []string         // the same, in order
 }
 
 // settleSwaps removes deleted and half-cleaned files and completes a finished compaction: .swap files take the place of the
 // segments they were made from. A .swap file that is not whole takes nobody's place.
 func (l *Log) settleSwaps(t *ring.Task, entries []ring.Entry) ([]ring.Entry, error) {
-	w := swaps{l: l, t: t, have: map[string]bool{}}
+	w := swaps{l: l, t: t, have: map[string]bool{}, size: map[string]int64{}}
 	unfinished, any := Offset(1<<63-1), false
 	for _, e := range entries {
 		if e.Dir {
 			continue
 		}
-		w.have[e.Name] = true
+		w.have[e.Name], w.size[e.Name] = true, e.Size
 		w.list = append(w.list, e.Name)
 		base, suffix, ok := parseName(e.Name)
 		if ok && strings.HasSuffix(suffix, cleanedSuffix) {
@@ -76,13 +77,17 @@ func (w *swaps) swapIn() error {
 		if err != nil {
 			return err
 		}
+		// Nothing may be left of a segment; then there is nothing in its indexes either.
+		if w.size[name] == 0 && w.size[fileName(base, indexSuffix+swapSuffix)]+w.size[fileName(base, timeSuffix+swapSuffix)] > 0 {
+			why = &bad{0, "it is empty, and its indexes are not"}
+		}
 		if why != nil {
 			if err := w.refuse(name, base, why); err != nil {
 				return err
 			}
 			continue
 		}
-		from, to, any = min(from, base), max(to, next), true
+		from, to, any = min(from, base), max(to, next, base+1), true
 	}
 	for _, name := range w.list {
 		base, suffix, ok := parseName(name)
@@ -93,31 +98,41 @@ func (w *swaps) swapIn() error {
 			}
 		}
 	}
+	changed, err := w.name(logSuffix+swapSuffix, any)
+	if err == nil { // an index belongs to a log that is there
+		changed, err = w.name("", changed)
+	}
+	if err != nil || !changed {
+		return err
+	}
+	return w.t.SyncDir(w.l.dir)
+}
+
+// name gives the .swap files their names: those with a suffix, or all.
+func (w *swaps) name(only string, changed bool) (bool, error) {
 	for _, name := range w.list {
 		base, suffix, ok := parseName(name)
-		if !ok || !strings.HasSuffix(suffix, swapSuffix) || !w.have[name] {
+		if !ok || !strings.HasSuffix(suffix, swapSuffix) || !w.have[name] || only != "" && suffix != only {
 			continue
 		}
 		into := strings.TrimSuffix(name, swapSuffix)
 		if suffix != logSuffix+swapSuffix && (w.have[into] || !w.have[fileName(base, logSuffix)]) {
 			w.l.warn("removing an index that belongs to no compaction", "file", w.l.dir+"/"+name)
 			if err := w.remove(name); err != nil {
-				return err
+				return changed, err
 			}
 			continue
 		}
 		if err := w.rename(name, into); err != nil {
-			return err
+			return changed, err
 		}
-		any = true
+		changed = true
 	}
-	if !any {
-		return nil
-	}
-	return w.t.SyncDir(w.l.dir)
+	return changed, nil
 }
 
 // refuse sets a .swap file aside that is not whole, with its indexes, and brings back what it was made from, if that is there yet.
+// A file that an earlier one reaches into was taken out of the log before, and stays out.
 func (w *swaps) refuse(name string, base Offset, why error) error {
 	w.l.logAt(slog.LevelError, "a compacted segment is damaged and takes no place in the log", "file", w.l.dir+"/"+name, "cause", why)
 	for _, suffix := range []string{indexSuffix, timeSuffix, txnSuffix} {
@@ -148,9 +163,14 @@ func (w *swaps) refuse(name string, base Offset, why error) error {
 		if !ok || !w.have[x] || suffix != logSuffix+deletedSuffix || b < base || b >= next {
 			continue
 		}
+		end, _, err := w.l.wholeFile(w.t, x, b)
+		if err != nil {
+			return err
+		}
 		if err := w.rename(x, strings.TrimSuffix(x, deletedSuffix)); err != nil {
 			return err
 		}
+		base = max(b+1, end)
 	}
 	return w.t.SyncDir(w.l.dir)
 }
@@ -181,9 +201,6 @@ func (l *Log) wholeFile(t *ring.Task, name string, base Offset) (next Offset, wh
 	size, _, err := t.Size(f)
 	if err != nil {
 		return 0, nil, err
-	}
-	if size == 0 {
-		return base, &bad{0, "it is empty"}, nil
 	}
 	sc := newScan(t, f, 0, size, scanLarge)
 	defer sc.release()
