@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"time"
 
@@ -35,20 +36,14 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 			total++
 		}
 	}
-	for topic, c := range configs {
-		b.configs[topic] = c
-	}
+	maps.Copy(b.configs, configs)
 	for _, d := range b.dirs {
 		d.DeleteLeftovers(b.static.FileDeleteDelay.Milliseconds())
 	}
 	if total == 0 {
 		return
 	}
-	if strangers.count > 0 {
-		b.log.Warn("log dirs hold partitions of topics that the cluster's state does not know: they are kept, and not served. If the state "+
-			"was lost, bring it back (kring store import, or a copy of kring-store-*); if the topics were deleted, remove the directories",
-			"partitions", strangers.count, "names", strangers.String())
-	}
+	b.tellStrangers(&strangers)
 	parallel := max(b.static.RecoveryThreads*len(b.dirs), 1)
 	b.log.Info("loading logs", "partitions", total)
 	doing := "loading logs"
@@ -82,6 +77,15 @@ func (b *Broker) recover(t *ring.Task, ids map[string]metadata.TopicID, configs 
 	b.tellOpenTxns(t, work)
 	b.log.Info("logs loaded", "partitions", total, "recovered.segments", p.sum.Segments, "recovered.bytes", p.sum.Bytes,
 		"took", (b.loop.Now() - began).Round(time.Millisecond))
+}
+
+// tellStrangers warns of logs of topics that are not there.
+func (b *Broker) tellStrangers(strangers *names) {
+	if strangers.count > 0 {
+		b.log.Warn("log dirs hold partitions of topics that the cluster's state does not know: they are kept, and not served. If the state "+
+			"was lost, bring it back (kring store import, or a copy of kring-store-*); if the topics were deleted, remove the directories",
+			"partitions", strangers.count, "names", strangers.String())
+	}
 }
 
 // names are partitions to be told of in one line: the first few, and how many.
