@@ -138,6 +138,23 @@ func TestOpenRefusesWhatIsNoFile(t *testing.T) {
 	})
 }
 
+// A pipe in the place of a temporary file keeps nothing from being written, nor waits for who reads it.
+func TestWriteFileInThePlaceOfAPipe(t *testing.T) {
+	dir := t.TempDir()
+	if err := unix.Mkfifo(dir+"/f.tmp", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := onLoops(t, 1, Options{})
+	on(t, k.Loops()[0], func(task *Task) {
+		if err := task.WriteFile(dir, "f", []byte("content")); err != nil {
+			t.Error(err)
+		}
+	})
+	if b, err := os.ReadFile(dir + "/f"); string(b) != "content" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
 func TestNames(t *testing.T) {
 	dir := t.TempDir()
 	k := onLoops(t, 1, Options{})

@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -233,6 +234,11 @@ func (t *Task) ReadFile(name string, limit int64) ([]byte, error) {
 func (t *Task) WriteFile(dir, name string, content []byte) error {
 	path, tmp := dir+"/"+name, dir+"/"+name+".tmp"
 	f, err := t.Open(tmp, Write|Create|Cut)
+	if errors.Is(err, ErrNotRegular) { // nobody's but ours has this name
+		if err = t.Remove(tmp); err == nil {
+			f, err = t.Open(tmp, Write|Create|Cut)
+		}
+	}
 	if err != nil {
 		return err
 	}

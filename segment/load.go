@@ -77,10 +77,10 @@ func (l *Log) reindex(t *ring.Task, s *segment, why error) error {
 	if s.gone || !unreadable(why) && !errors.Is(why, fs.ErrNotExist) {
 		return why // the files of one that is gone may be another's by now
 	}
-	l.warn("rebuilding the indexes of a segment", "segment", s.base, "cause", why)
 	if err := s.open(t); err != nil {
 		return err
 	}
+	l.warn("rebuilding the indexes of a segment", "segment", s.base, "cause", why)
 	s.pin()
 	defer s.unpin()
 	sc := newScan(t, s.file, 0, s.written, scanLarge)
