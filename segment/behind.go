@@ -104,6 +104,6 @@ func (r *recovery) cutBehind(s *segment, end int64, damage *bad, keep bool) erro
 		return err
 	}
 	l.warn("damage above the recovery point: the log ends there, whole batches behind it are cut off and kept in another file",
-		"file", s.path(logSuffix), "position", end, "cut", size, "cause", damage, "from", from, "to", b.last, "batches", b.batches, "kept", name)
+		"segment", s.base, "position", end, "cut", size, "cause", damage, "from", from, "to", b.last, "batches", b.batches, "kept", name)
 	return nil
 }
