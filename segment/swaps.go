@@ -77,9 +77,8 @@ func (w *swaps) swapIn() error {
 		if err != nil {
 			return err
 		}
-		// Nothing may be left of a segment; then there is nothing in its indexes either.
-		if w.size[name] == 0 && w.size[fileName(base, indexSuffix+swapSuffix)]+w.size[fileName(base, timeSuffix+swapSuffix)] > 0 {
-			why = &bad{0, "it is empty, and its indexes are not"}
+		if w.size[name] == 0 && why == nil {
+			why = w.emptied(base)
 		}
 		if why != nil {
 			if err := w.refuse(name, base, why); err != nil {
@@ -106,6 +105,17 @@ func (w *swaps) swapIn() error {
 		return err
 	}
 	return w.t.SyncDir(w.l.dir)
+}
+
+// emptied says why an empty .swap file is not what a cleaning has left of a segment: its indexes, which get this name before the
+// originals lose theirs, are there then, and empty as well.
+func (w *swaps) emptied(base Offset) error {
+	for _, suffix := range []string{indexSuffix, timeSuffix} {
+		if x := fileName(base, suffix+swapSuffix); !w.have[x] || w.size[x] > 0 {
+			return &bad{0, "it is empty, and " + x + " is not there or is not empty"}
+		}
+	}
+	return nil
 }
 
 // name gives the .swap files their names: those with a suffix, or all.
