@@ -32,6 +32,7 @@ func (k *cleaning) index(d Dirt) (Offset, error) {
 func (k *cleaning) indexSegment(s *segment, from Offset) (full bool, err error) {
 	s.pin()
 	defer s.unpin()
+	defer abandonIf(&s.gone, &err)
 	pos := int64(0)
 	if from > s.base {
 		if err := k.l.loadIndex(k.t, s, s.relative(from)); err != nil {
@@ -52,6 +53,13 @@ func (k *cleaning) indexSegment(s *segment, from Offset) (full bool, err error) 
 		return false, k.damage(s, err)
 	}
 	return full, k.stopped()
+}
+
+// abandonIf turns an error of a segment that is no part of the log any more into what it means: its files may be away.
+func abandonIf(gone *bool, err *error) {
+	if *err != nil && *gone {
+		*err = ErrAbandoned
+	}
 }
 
 // indexBatches puts what is read into the map, getting memory for it when it asks for some.
@@ -149,9 +157,10 @@ func (k *cleaning) make(s *segment, group []*segment, horizon int64) error {
 }
 
 // copySegment appends what is left of one segment to what is being made.
-func (k *cleaning) copySegment(from *segment, horizon int64) error {
+func (k *cleaning) copySegment(from *segment, horizon int64) (err error) {
 	from.pin()
 	defer from.unpin()
+	defer abandonIf(&from.gone, &err)
 	if err := from.open(k.t); err != nil {
 		return err
 	}
@@ -161,7 +170,7 @@ func (k *cleaning) copySegment(from *segment, horizon int64) error {
 	k.c.txns.expect(k.l.Aborted(nil, from.base, from.next))
 	k.c.legacyDeletes = from.modMilli > horizon
 	k.read.begin(from, 0)
-	err := k.copyBatches()
+	err = k.copyBatches()
 	k.read.end()
 	if err != nil {
 		return k.damage(from, err)

@@ -48,13 +48,20 @@ func (r *recovery) one(i int) error {
 		// Only what lay behind its records was cut: the zeros of a preset size, as a crash just after a roll leaves them.
 		s.next = l.segs[i+1].base
 	case !cut && s.next != l.segs[i+1].base:
-		l.warn("a segment lacks its end", "segment", s.base, "ends", s.next, "next", l.segs[i+1].base)
-		cut = true
+		// A repair leaves this, or a cleaning that was abandoned; and a power cut, behind which nothing need stand.
+		l.warn("a segment lacks its end", "segment", s.base, "from", s.next, "to", l.segs[i+1].base-1)
+		followed, err := r.followed(i)
+		if err != nil {
+			return err
+		}
+		if cut = !followed; followed {
+			s.next = l.segs[i+1].base
+		}
 	}
 	l.prods.end = s.next
 	s.snapshot = encodeSnapshot(&l.prods)
 	if cut && !last && s.next != l.segs[i+1].base {
-		l.warn("segments behind a damaged one are no part of the log any more", "segment", s.base, "segments", len(l.segs)-i-1)
+		l.warn("segments behind a damaged one are no part of the log any more", "segment", s.base, "segments", len(l.segs)-i-1, "from", s.next)
 		for _, x := range l.segs[i+1:] {
 			if x.size > 0 {
 				if err := l.setFileAside(r.t, x.base); err != nil {
@@ -66,6 +73,41 @@ func (r *recovery) one(i int) error {
 		return l.removeFrom(r.t, i+1)
 	}
 	return nil
+}
+
+// followed says whether records stand behind segment number i, or stood there for sure.
+func (r *recovery) followed(i int) (bool, error) {
+	for _, x := range r.log.segs[i+1:] {
+		if x.base <= r.options.RecoveryPoint {
+			return true, nil
+		}
+		if x.size == 0 {
+			continue
+		}
+		if ok, err := r.beginsWhole(x); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// beginsWhole says whether the first batch of a segment is whole.
+func (r *recovery) beginsWhole(s *segment) (bool, error) {
+	f, err := r.t.Open(s.path(logSuffix), 0)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	sc := newScan(r.t, f, 0, s.size, scanLarge)
+	defer sc.release()
+	h, err := sc.peek()
+	if err == nil && h != nil {
+		err = sc.verify(h)
+	}
+	if err != nil && !errors.Is(err, ErrMalformed) {
+		return false, err
+	}
+	return err == nil && h != nil && h.base() >= s.base, nil
 }
 
 // bound is what the offsets of segment number i lie below, and what that is.

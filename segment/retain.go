@@ -44,7 +44,7 @@ func (l *Log) Retain(t *ring.Task, now int64, highWatermark Offset) (int, error)
 	}
 	l.idleEnd = l.end
 	l.until(t, func() bool { return !l.swapping && !l.retaining || l.Failed() != nil })
-	if err := l.refusal(); err != nil {
+	if err := l.refusal(); err != nil || l.reverting { // the next look deletes what this one does not
 		return 0, err
 	}
 	l.retaining = true

@@ -141,6 +141,9 @@ func (s *segment) whenOpen(then func(error)) {
 	s.openOp.Done = func(op *ring.Op) {
 		s.opening = false
 		if op.Err == nil {
+			if s.create {
+				s.log.namesDirty = true // a sync of the directory that came before has not had the name
+			}
 			s.file, s.create = op.File, false
 			s.log.files.opened(s)
 			if s.gone && s.pins == 0 || s.log.closed {

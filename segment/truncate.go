@@ -32,7 +32,7 @@ func (l *Log) TruncateTo(t *ring.Task, o Offset) error {
 	l.cleaned = min(l.cleaned, o)
 	l.reverting = true
 	defer l.resume()
-	l.until(t, func() bool { return l.quiet() && !l.finishing && l.mendings == 0 })
+	l.until(t, func() bool { return l.alone() && !l.finishing })
 	s := l.segs[l.floor(o)]
 	_, _, position, err := l.seek(t, s, o)
 	if err != nil {
@@ -53,6 +53,9 @@ func (l *Log) resume() {
 // quiet says whether neither a write nor a sync is under way.
 func (l *Log) quiet() bool { return l.writing == nil && l.syncing == nil && !l.spilling }
 
+// alone says whether, besides, no task exchanges, removes or mends segments.
+func (l *Log) alone() bool { return l.quiet() && !l.swapping && !l.retaining && l.mendings == 0 }
+
 // revert takes back what is appended but not on file, since there was no room or no descriptor for it. Nobody can have read it.
 func (l *Log) revert(cause error) {
 	if l.reverting || l.failed != nil || l.closed {
@@ -66,7 +69,7 @@ func (l *Log) revert(cause error) {
 	l.noRoom("an append", refused, cause)
 	l.refuseUnwritten(ErrNoSpace)
 	ring.Go(l.loop, func(t *ring.Task) {
-		l.until(t, l.quiet)
+		l.until(t, l.alone)
 		if l.failed == nil && !l.closed {
 			s := l.segs[l.floor(l.written)]
 			err := l.takeBack(t, l.written, s.written)

@@ -253,7 +253,9 @@ func running(tasks []task) []task {
 // unwind stops the tasks of a dead loop and forgets everything.
 func (l *loop) unwind() {
 	l.w.running = nil
-	for _, t := range l.tasks {
+	for len(l.tasks) > 0 { // what one does on its way out may begin another
+		t := l.tasks[len(l.tasks)-1]
+		l.tasks = l.tasks[:len(l.tasks)-1]
 		t.Stop()
 	}
 	l.tasks, l.inbox, l.turnEnd = nil, nil, nil
