@@ -68,7 +68,7 @@ var refusals = []refusal{
 	{name: "log dir is a file", prepare: write("data", "text"), status: exitData, want: "data"},
 	{name: "log dir cannot be made", settings: []string{"log.dirs=/proc/kring"}, status: exitData, want: "log dir /proc/kring cannot be made: "},
 	{name: "log dir of a cluster without its store", prepare: write("data/meta.properties", "version=0\nbroker.id=5\n"+
-		"cluster.id=AAAAAAAAAAAAAAAAAAAAAA\n"), status: exitData, want: "whose store, kring-store-*, is not there; kring store import brings"},
+		"cluster.id=AAAAAAAAAAAAAAAAAAAAAA\n"), status: exitData, want: "whose store, kring-store-*, is in no log dir: if another log dir was the first, put that first"},
 	{name: "KRaft's log dir", prepare: write("data/meta.properties", "version=1\nnode.id=5\ncluster.id=AAAAAAAAAAAAAAAAAAAAAA\n"),
 		status: exitData, want: "meta.properties"},
 	{name: "broken meta.properties", prepare: write("data/meta.properties", "broker.id=many\n"), status: exitData, want: "meta.properties"},

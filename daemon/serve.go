@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -78,7 +79,10 @@ func serve(ctx context.Context, cfg settings, log *logs, out io.Writer) error {
 	if err := portsFree(cfg.Listeners); err != nil {
 		return err
 	}
-	if err := orphaned(cfg.LogDirs[0]); err != nil {
+	if err := misplaced(cfg.LogDirs, "log.dirs"); err != nil {
+		return err
+	}
+	if err := orphaned(cfg.LogDirs); err != nil {
 		return err
 	}
 	if err := handedOver(cfg.LogDirs[0]); err != nil {
@@ -259,32 +263,45 @@ func (r *run) openStore(t *ring.Task, dir string, clean bool) (broker.Store, err
 	return broker.Store{Store: s, Close: s.Close, Trouble: s.SnapshotErr}, nil
 }
 
-// orphaned refuses a log dir that belongs to a cluster whose store is not in it: a new store would not know its topics. It is looked
-// at before anything is opened, so that the dir stays as it is.
-func orphaned(dir string) error {
-	name := filepath.Join(dir, "meta.properties")
-	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
-		return nil // none, or the broker will say what is wrong
+// orphaned refuses log dirs that belong to a cluster whose store is not in the first: a new store would not know its topics. It is looked
+// at before anything is opened, so that the dirs stay as they are.
+func orphaned(dirs []string) error {
+	entries, err := os.ReadDir(dirs[0])
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil // the broker will say what is wrong
 	}
-	text, err := os.ReadFile(name)
-	if err != nil {
+	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return embedded.IsTree(e.Name()) }) {
 		return nil
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return embedded.IsTree(e.Name()) }) {
-		return nil
-	}
-	properties, err := config.ParseProperties(text)
-	if err != nil {
-		return nil
-	}
-	for _, p := range properties {
-		if p.Key == "cluster.id" {
-			return &failure{exitData, fmt.Errorf("%s/meta.properties belongs to cluster %s, whose store, kring-store-*, is not there; "+
-				"kring store import brings that of a Kafka, stopped, from its ZooKeeper", dir, p.Value)}
+	for _, dir := range dirs {
+		if id := clusterOf(filepath.Join(dir, "meta.properties")); id != "" {
+			return &failure{exitData, fmt.Errorf("%s/meta.properties belongs to cluster %s, whose store, kring-store-*, is in no log dir: if "+
+				"another log dir was the first, put that first in log.dirs; else kring store import brings that of a Kafka, stopped, from its "+
+				"ZooKeeper", dir, id)}
 		}
 	}
 	return nil
+}
+
+// clusterOf reads the cluster.id of a meta.properties; "" for none, or a file that the broker will complain about.
+func clusterOf(name string) string {
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
+		return ""
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	properties, err := config.ParseProperties(text)
+	if err != nil {
+		return ""
+	}
+	for _, p := range properties {
+		if p.Key == "cluster.id" {
+			return p.Value
+		}
+	}
+	return ""
 }
 
 // startStatus is the exit status of a broker that did not start.

@@ -149,6 +149,9 @@ func (h *handover) held(work func(t *ring.Task, m segment.Meta) error) (done err
 			}
 			m, err := h.owner(t)
 			if err == nil {
+				err = misplaced(h.logDirs, h.dirsKey())
+			}
+			if err == nil {
 				err = work(t, m)
 			}
 			failed = err
@@ -158,6 +161,14 @@ func (h *handover) held(work func(t *ring.Task, m segment.Meta) error) (done err
 		return err
 	}
 	return failed
+}
+
+// dirsKey is what has named the log dirs.
+func (h *handover) dirsKey() string {
+	if h.file != "" {
+		return "log.dirs"
+	}
+	return "--log-dir"
 }
 
 // lockPause is how often a lock that is held is tried for: nothing tells when it is given up.

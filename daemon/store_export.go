@@ -28,7 +28,7 @@ After an export Kring does not start on the store, since Kafka may have gone on,
 gives the store back to Kring without asking ZooKeeper.
 
 Refused are a ZooKeeper of another cluster, one with a broker that is still registered, one that was used since the last hand-over,
-unless --overwrite says that what only it has may be lost, and log dirs in use.`,
+unless --overwrite says that what only it has may be lost, and log dirs in use or with a store in another than the first.`,
 		Args: atMost(1),
 		Example: `  kring store export /etc/kafka/server.properties --dry-run
   kring store export /etc/kafka/server.properties

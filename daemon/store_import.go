@@ -26,9 +26,10 @@ kring broker starts there as the same broker of the same cluster: topics and the
 epoch, the producer ids given out. Kafka must be stopped. ZooKeeper is only read; what is ephemeral in it is not copied.
 
 Refused are a cluster with a broker that is still registered, one whose partitions have replicas on other brokers, one that is under
-way to KRaft or has a reassignment under way, nodes protected by ACLs, and log dirs of another cluster or in use. A store that has not
-been used since its export is replaced; one that has is not, if ZooKeeper has not been used: kring store export is what is missing then.
-Where both were used --replace says that ZooKeeper wins. The store is kept under other names then, the last two of them.`,
+way to KRaft or has a reassignment under way, nodes protected by ACLs, and log dirs of another cluster, in use, or with a store in
+another than the first. A store that has not been used since its export is replaced; one that has is not, if ZooKeeper has not been
+used: kring store export is what is missing then. Where both were used --replace says that ZooKeeper wins. The store is kept under
+other names then, the last two of them.`,
 		Args: atMost(1),
 		Example: `  kring store import /etc/kafka/server.properties
   kring store import /etc/kafka/server.properties --dry-run --json

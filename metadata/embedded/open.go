@@ -64,6 +64,13 @@ func findFiles(names []string) (f files) {
 // IsFile tells whether a name in a log dir is one of this store's files.
 func IsFile(name string) bool { return strings.HasPrefix(name, filePrefix) }
 
+// InUse tells whether a name in a log dir is one that a store, or the hand-over of one, goes on from: not what an opening or a Replace has
+// set aside, nor a snapshot that was not finished.
+func InUse(name string) bool {
+	_, aside := asideNumber(name)
+	return IsFile(name) && !aside && !strings.HasSuffix(name, damagedSuffix) && !strings.HasSuffix(name, ".tmp")
+}
+
 // IsTree tells whether a name in a log dir is one of the files that a store's tree is read from.
 func IsTree(name string) bool {
 	f := findFiles([]string{name})
