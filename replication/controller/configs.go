@@ -125,6 +125,7 @@ func (c *Controller) alterConfig(t *ring.Task, a *AlterConfig, validateOnly bool
 	if _, err := c.store.do(t, metadata.CreateSequential(metadata.ConfigChangePrefix, node.Encode())); err != nil {
 		return storeError(err)
 	}
+	c.showConfig(entity, next) // who is answered sees it, though the notification has yet to come round
 	return nil
 }
 
@@ -220,7 +221,7 @@ func (c *Controller) purgeNotices(t *ring.Task, names []string) {
 
 // reloadConfig reads an entity's configuration into the picture and tells the broker.
 func (c *Controller) reloadConfig(t *ring.Task, entity string) {
-	kind, name, _ := strings.Cut(entity, "/")
+	kind, _, _ := strings.Cut(entity, "/")
 	switch kind {
 	case "topics", "brokers":
 	case "users", "clients", "ips":
@@ -234,6 +235,12 @@ func (c *Controller) reloadConfig(t *ring.Task, entity string) {
 		c.log.Error("configuration cannot be read; the last one stays", "entity", entity, "error", err)
 		return
 	}
+	c.showConfig(entity, config)
+}
+
+// showConfig puts the configuration of a topic, a broker or all brokers into the picture, and in force.
+func (c *Controller) showConfig(entity string, config metadata.Config) {
+	kind, name, _ := strings.Cut(entity, "/")
 	if kind == "topics" {
 		c.showTopicConfig(name, config)
 		return
